@@ -40,7 +40,8 @@ def main() -> None:
             cwd=HERE, env=environment, check=True,
         )  # fmt: skip
     print(
-        f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no model was called."
+        f"\nFive runs are in {store}. The judge was a recording that ships with the examples; no "
+        "model was called."
     )
     print("To explore them:")
     print(f"  .venv/bin/adjudge runs --store {store}")

@@ -1,6 +1,7 @@
 """Time in tests: waiting for an event, however long it takes, and how work grows with its input.
 
-No test of the default suite compares a duration with a limit: on a busy machine every limit is passed one day.
+No test of the default suite compares a duration with a limit: on a busy machine every limit is passed one
+day.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ async def soon(has_come: Callable[[], bool]) -> None:
 
 
 def growth(work: Callable[[str], object], unit: str, n_characters: int) -> float:
-    """How many times as much CPU work takes on a text of `n_characters` as on a quarter of it. For slow tests only."""
+    """How many times as much CPU work takes on a text of
+    `n_characters` as on a quarter of it. For slow tests only.
+    """
     short, long = (
         _best_of_two(work, unit * (number // len(unit) + 1)) for number in (n_characters // 4, n_characters)
     )

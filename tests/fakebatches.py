@@ -3,9 +3,10 @@
     with FakeBatches() as host:
         host.environment()       # what to set so that openai:, azure:, gemini: and anthropic: go there
 
-A batch is answered when it was looked at `polls` times. What becomes of a line is decided by `outcome`, and what a judge says
-depends on its prompt alone, so that a batch and a single call give the same reply. `lose` and `fail` break requests: an answer
-that is lost after its request was carried out, or an error in place of it.
+A batch is answered when it was looked at `polls` times. What becomes of a line is decided by `outcome`, and
+what a judge says depends on its prompt alone, so that a batch and a single call give the same reply. `lose`
+and `fail` break requests: an answer that is lost after its request was carried out, or an error in place of
+it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from fakeserver import Answer, FakeServer, Request, as_json, chat, closed, error, message
 
 Outcome = Callable[[str, dict[str, Any], int], str]
-"""What becomes of a line, by its key, its body and how often it was in a batch before: ok, error, limited, refused, too_long,
-expired, missing, cut, or twice."""
+"""What becomes of a line, by its key, its body and how often it was in a batch before: ok, error, limited,
+refused, too_long, expired, missing, cut, or twice.
+"""
 
 
 def text_for(body: dict[str, Any]) -> str:
@@ -51,7 +53,9 @@ class Batch:
 
 
 class FakeBatches:
-    """The host; `batches` are those that were created, `asked` how often each call was answered, `live` single calls."""
+    """The host; `batches` are those that were created, `asked`
+    how often each call was answered, `live` single calls.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Hosts of decision models in both formats: they answer typed questions by what they are asked, never by turn.
+"""Hosts of decision models in both formats: they answer typed questions by what they are asked, never by
+turn.
 
     with FakeServer(decides()) as server:
         parse_model(f"decisions+{server.url}/v1#judge")
@@ -16,7 +17,9 @@ from typing import Any
 from fakeserver import Answer, Request, as_json, error
 
 Shares = Callable[[str, int], list[float]]
-"""The probabilities of the options of a question, from its text with the input, and how many options there are."""
+"""The probabilities of the options of a question, from its
+text with the input, and how many options there are.
+"""
 
 
 def hashed(text: str, n_options: int) -> list[float]:

@@ -1,10 +1,11 @@
 """A real HTTP proxy: CONNECT tunnels and forwarded requests, with credentials if asked.
 
-    with FakeServer() as server, FakeProxy({"judge.internal": server.port}, credentials="ann:s3cret") as proxy:
+    with FakeServer() as server, FakeProxy({"judge.internal": server.port}, credentials="ann:s3cret") as
+    proxy:
         os.environ["HTTP_PROXY"] = proxy.url("ann:s3cret")
 
-It knows hosts that no name server knows, so a request to one of them has gone through it. `requests` holds the head of
-each request that it got.
+It knows hosts that no name server knows, so a request to one of them has gone through it. `requests` holds
+the head of each request that it got.
 """
 
 from __future__ import annotations

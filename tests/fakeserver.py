@@ -7,7 +7,8 @@ Written on sockets, not on a web framework, because most faults are bytes that n
 send. Answers are played in order, then `default` is given; or a function of the request decides.
 From the command line it answers every call, with a share of faults if asked:
 
-    python tests/fakeserver.py --port 8123 --latency 0.05 --limited 0.05 --failing 0.05 --garbage 0.02 --hanging 0.01
+    python tests/fakeserver.py --port 8123 --latency 0.05 --limited 0.05 --failing 0.05 --garbage 0.02
+    --hanging 0.01
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 Wire = Literal["whole", "hang", "half", "reset", "drip", "close"]
-"""How an answer's bytes are sent: whole; never; half of them and then silence, a reset, or a slow drip; or not
-at all, with the connection closed."""
+"""How an answer's bytes are sent: whole; never; half of them and then silence, a reset, or a slow drip; or
+not at all, with the connection closed.
+"""
 
 
 @dataclass(frozen=True)

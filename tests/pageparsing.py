@@ -81,7 +81,10 @@ def acting(page: Page) -> list[str]:
 
 _ACTING_ATTRIBUTES = ("style", "srcdoc", "action", "formaction", "ping", "background")
 _ACTING_TAGS = frozenset(
-    "script iframe frame object embed applet base form img image video audio source link foreignobject animate set use".split()
+    (
+        "script iframe frame object embed applet base form img image video audio source link "
+        "foreignobject animate set use"
+    ).split()
 )
 
 

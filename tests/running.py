@@ -1,4 +1,5 @@
-"""How tests run `adjudge`: inside this process where only its output counts, in one of its own where signals do.
+"""How tests run `adjudge`: inside this process where only its output counts, in one of its own where signals
+do.
 
 Also the fake hosts of the engine's tests: they answer by what they are asked, never by turn.
 """

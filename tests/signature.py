@@ -1,6 +1,8 @@
-"""The parameters of `adjudge.run` as the declarations in `run_options/options.py` have them, and a way to write them there.
+"""The parameters of `adjudge.run` as the declarations in `run_options/options.py` have them, and a way to
+write them there.
 
-`python tests/signature.py` rewrites the parameters of `run` and `run_async` in `public.py` after an option was added.
+`python tests/signature.py` rewrites the parameters of `run` and `run_async` in `public.py` after an option
+was added.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ PUBLIC = PACKAGE / "public.py"
 
 
 def declared_parameters() -> list[str]:
-    """Each option as a parameter: its name, its type without what the command line says about it, and its default."""
+    """Each option as a parameter: its name, its type without
+    what the command line says about it, and its default.
+    """
     tree = ast.parse((PACKAGE / "run_options" / "options.py").read_text(encoding="utf-8"))
     (options,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "RunOptions")
     parameters = []

@@ -2,8 +2,8 @@
 
 A `console` block is a session: a line that begins with `$ ` is run, the lines below it must come out in
 this order (a line `…` stands for any number of lines; a line may end in `…`). A `python` block is a doctest.
-All blocks of one page share one folder, which begins with copies of `examples/` and of the demo's data. A command that needs a
-model with a key is in a block of another kind (`sh`), and only checked for its flags.
+All blocks of one page share one folder, which begins with copies of `examples/` and of the demo's data. A
+command that needs a model with a key is in a block of another kind (`sh`), and only checked for its flags.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def test_commands_that_are_not_run_have_flags_that_exist() -> None:
     for page, command in commands():
         words = shlex.split(command, comments=True)[1:]
         path = list(itertools.takewhile(re.compile(r"[a-z]+").fullmatch, words))
-        # A command's last words may be its arguments: the longest beginning that has a help text is the command.
+        # A command's last words may be its arguments: the longest beginning that has a help text is the
+        # command.
         shown = next(
             shown for depth in range(len(path), -1, -1) if (shown := help_of(*path[:depth])).code == 0
         )

@@ -174,7 +174,11 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; sys.argv = ['adjudge', '--help']\nfrom adjudge.cli import main\ntry: main()\nexcept SystemExit: pass\nprint([m for m in sys.modules if m in ('asyncio', 'ssl', 'scipy', 'numpy', 'polars', 'starlette', 'json_repair')])"
+    code = (
+        "import sys; sys.argv = ['adjudge', '--help']\nfrom adjudge.cli import main\ntry: main()\nexcept "
+        "SystemExit: pass\nprint([m for m in sys.modules if m in ('asyncio', 'ssl', 'scipy', 'numpy', "
+        "'polars', 'starlette', 'json_repair')])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
 

@@ -15,7 +15,9 @@ from adjudge.untrusted import ACTING, safe, safe_text
 READABLE_FORMATS = (
     "\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-"""Format characters that join letters, or have a glyph as signs of Arabic, Syriac and Kaithi; none acts on a terminal."""
+"""Format characters that join letters, or have a glyph as
+signs of Arabic, Syriac and Kaithi; none acts on a terminal.
+"""
 
 
 def is_dangerous(character: str) -> bool:

@@ -1,4 +1,6 @@
-"""How hard properties are tried: a third as hard in the default suite, which must be quick, as in `make proof`."""
+"""How hard properties are tried: a third as hard in the
+default suite, which must be quick, as in `make proof`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Analyses of results that a test makes by hand: each function builds the `RunView` that the package would build."""
+"""Analyses of results that a test makes by hand: each
+function builds the `RunView` that the package would build.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ Scales = Mapping[Any, Scale | None]
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The facts of a run as a report reads them, with the scales and the position bias that a view has beside them."""
+    """The facts of a run as a report reads them, with the
+    scales and the position bias that a view has beside them.
+    """
 
     facts: RunFacts
     scales: Scales = {}

@@ -1,4 +1,6 @@
-"""A browser for tests: speaks ASGI to the application itself, with a cookie jar and nothing else. No socket, no dependency."""
+"""A browser for tests: speaks ASGI to the application itself,
+with a cookie jar and nothing else. No socket, no dependency.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Draws docs/images/report.svg and demo.svg: a report and the end of the demo in a terminal, as they are printed today.
+"""Draws docs/images/report.svg and demo.svg: a report and the end of the demo in a terminal, as they are
+printed today.
 
 Run from the root of the repository: python docs/images/make.py
 """

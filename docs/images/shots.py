@@ -1,4 +1,5 @@
-"""Makes the screenshots docs/images/{report,run,trust-map,matrix,viewer,item,annotate}*.png: the pages as they look today.
+"""Makes the screenshots docs/images/{report,run,trust-map,matrix,viewer,item,annotate}*.png: the pages as
+they look today.
 
 The sixty responses of `src/adjudge/demo`, scored by a judge that is invented here and labelled by two raters
 who are invented too: the pictures show the pages, not a finding. Needs playwright and a Chromium. Run from

@@ -1,10 +1,12 @@
-"""Draws docs/images/trust.svg: each system's mean three ways, from the card of the worked example in docs/trust.md.
+"""Draws docs/images/trust.svg: each system's mean three ways, from the card of the worked example in
+docs/trust.md.
 
 Run the commands of that page, then from the root of the repository, with the card that they wrote:
 
     python docs/images/trust.py card.json fluency > docs/images/trust.svg
 
-The picture loads nothing from elsewhere and has its numbers as text, so that a test can hold it against the page.
+The picture loads nothing from elsewhere and has its numbers as text, so that a test can hold it against the
+page.
 """
 
 from __future__ import annotations
@@ -71,11 +73,14 @@ def _head(criterion: str, height: int) -> str:
     wide = LEFT + WIDTH + RIGHT
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {height}" width="{wide}" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {height}" width="{wide}" '
+            'role="img" '
             'font-family="system-ui, sans-serif" font-size="13" fill="#1e293b">',
-            f"<title>Mean {escape(criterion)} of each system: by the judge, by the labels, and corrected</title>",
+            f"<title>Mean {escape(criterion)} of each system: by the judge, by the labels, and "
+            "corrected</title>",
             f'<rect width="{wide}" height="{height}" fill="#ffffff"/>',
-            f'<text x="{LEFT}" y="24" font-size="15" font-weight="600">Mean {escape(criterion)}, with 95 % intervals</text>',
+            f'<text x="{LEFT}" y="24" font-size="15" font-weight="600">Mean {escape(criterion)}, '
+            "with 95 % intervals</text>",
         ]
     )
 
@@ -95,7 +100,10 @@ def _mark(found: dict[str, Any], x: Any, y: float, colour: str, shape: str, told
     middle = x(found["value"])
     line = ""
     if found["low"] is not None:
-        line = f'<line x1="{x(found["low"])}" y1="{y}" x2="{x(found["high"])}" y2="{y}" stroke="{colour}" stroke-width="2"/>'
+        line = (
+            f'<line x1="{x(found["low"])}" y1="{y}" x2="{x(found["high"])}" y2="{y}" stroke="{colour}" '
+            'stroke-width="2"/>'
+        )
     return f"<g><title>{escape(told)}</title>{line}{_shape(middle, y, colour, shape)}</g>"
 
 

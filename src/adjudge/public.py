@@ -1,7 +1,8 @@
 """What `import adjudge` offers: runs whose options an editor completes, and results that a notebook shows.
 
-Nothing is computed here. A result is the one of its analysis with the same fields, and can be shown as HTML. The options
-of a run are declared in `run_options/options.py`; a test compares the parameters of `run` and `run_async` with them.
+Nothing is computed here. A result is the one of its analysis with the same fields, and can be shown as HTML.
+The options of a run are declared in `run_options/options.py`; a test compares the parameters of `run` and
+`run_async` with them.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ class Run(_Shown, engine.Run, frozen=True):
     """A run in a store."""
 
     def frame(self) -> PolarsFrame:
-        """The results as a polars frame, with the columns of an export; `.to_pandas()` makes a pandas frame of it."""
+        """The results as a polars frame, with the columns of an
+        export; `.to_pandas()` makes a pandas frame of it.
+        """
         return frame_of(map(export_row, self.results()), EXPORT_COLUMNS)
 
     def report(self) -> Report:
@@ -161,8 +164,8 @@ def trust(
 ) -> Card:
     """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
 
-    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second run in
-    the same store; `checked` is a file of replies that were checked by hand.
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second
+    run in the same store; `checked` is a file of replies that were checked by hand.
     """
     card = trusting.trust(source, labels, scales=scales, versus=versus, checked=checked, **settings)
     return _as(Card, card)
@@ -177,10 +180,11 @@ def compare(
     labels: Labels | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
+    """The same items judged twice: paired differences (second - first), rank agreement, and whether a
+    conclusion changes.
 
-    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
-    `labels` say whose side people take: a file, a list, or for runs the labels in their stores.
+    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them
+    names. `labels` say whose side people take: a file, a list, or for runs the labels in their stores.
     """
     comparison = comparing.compare(first, second, scales=scales, names=names, labels=labels, seed=seed)
     return _as(Comparison, comparison)
@@ -192,10 +196,12 @@ def rank(
     scales: dict[str, Scale] | None = None,
     **settings: Unpack[RankSettings],
 ) -> Ranking:
-    """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" | share).
+    """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" |
+    share).
 
-    `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of the run and
-    of the files in `outputs`. The scales of a run are known; for other results `scales` gives them by criterion.
+    `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of
+    the run and of the files in `outputs`. The scales of a run are known; for other results `scales` gives
+    them by criterion.
     """
     return _as(Ranking, ranks.rank(source, scales=scales, **settings))
 
@@ -248,8 +254,9 @@ def run(
 ) -> Run:
     """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
 
-    Items are a file, a list of mappings, or a polars or pandas frame. An option means what the flag of `adjudge run` with
-    its name means. A `watcher` receives the run's progress. Works in a script, beside a running event loop and in a notebook.
+    Items are a file, a list of mappings, or a polars or pandas frame. An option means what the flag of
+    `adjudge run` with its name means. A `watcher` receives the run's progress. Works in a script, beside a
+    running event loop and in a notebook.
     """
     return _as(Run, engine.run_in_thread(engine.request_of(**_given(locals()))))
 

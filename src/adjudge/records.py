@@ -56,7 +56,9 @@ class Scale(Struct, frozen=True):
 
     @property
     def direction(self) -> int:
-        """1 where a higher score is better, -1 where a lower one is, 0 where that is unknown or there is no order."""
+        """1 where a higher score is better, -1 where a lower
+        one is, 0 where that is unknown or there is no order.
+        """
         if self.best in ("unknown", "none"):
             return 0
         return 1 if self.best in ("high", self.high) else -1
@@ -77,7 +79,9 @@ class Scale(Struct, frozen=True):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def values(self, most: int = 1000) -> list[float]:
-        """Every score that the scale has, lowest first; empty without a step, or where there are more than `most`."""
+        """Every score that the scale has, lowest first; empty
+        without a step, or where there are more than `most`.
+        """
         if self.low is None or self.high is None or not self.step:
             return []
         n_steps = (self.high - self.low) / self.step + 1e-9
@@ -126,16 +130,22 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     evidence_in: tuple[str, ...] = ()
     """the inputs that evidence is looked for in; without any: the judged response"""
     options: dict[str, float | Literal["none"]] = {}
-    """the names that the judge chooses from → the value of each on the scale; "none": counted, but without a value"""
+    """the names that the judge chooses from → the value of
+    each on the scale; "none": counted, but without a value
+    """
 
 
 StepKind = Literal["extract", "check", "combine"]
 Combination = Literal["share", "mean", "all", "weakest", "precision"]
-"""How the values of an item's elements become one value; `precision` is average precision, which depends on their order."""
+"""How the values of an item's elements become one value;
+`precision` is average precision, which depends on their order.
+"""
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
-    """One step of a protocol: a text becomes a list, each element of the list is checked, the checks become a score."""
+    """One step of a protocol: a text becomes a list, each
+    element of the list is checked, the checks become a score.
+    """
 
     name: str
     kind: StepKind
@@ -227,7 +237,9 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "source": ("source_text",),
     "conversation": ("messages", "trace"),
 }
-"""The names of inputs that the built-in protocols share → their names in single protocols. An item may use either."""
+"""The names of inputs that the built-in protocols share →
+their names in single protocols. An item may use either.
+"""
 
 _SYNONYMS = {name: (common, *names) for common, names in VOCABULARY.items() for name in (common, *names)}
 
@@ -247,7 +259,9 @@ _BUILTIN_ALONE = ("classify",)
 TRANSCRIPT_TOKENS = 32_000
 
 Rule = Literal["equal"]
-"""`equal`: a response that is nothing but a number, an option or a short answer is compared with the reference."""
+"""`equal`: a response that is nothing but a number, an
+option or a short answer is compared with the reference.
+"""
 
 
 class Protocol(Struct, frozen=True, omit_defaults=True):
@@ -283,7 +297,9 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     criterion_text: str = ""
     """a user's criterion in words, for {{criterion}}"""
     is_named: bool = False
-    """whether the user named the criterion; without a name, criteria with different texts are different criteria"""
+    """whether the user named the criterion; without a name,
+    criteria with different texts are different criteria
+    """
     steps: tuple[str, ...] = ()
     """evaluation steps, given or generated, for {{steps}}"""
     alias: dict[str, str] = {}
@@ -315,8 +331,8 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     def field_for(self, name: str, fields: Container[str]) -> str | None:
         """The field of an item that fills an input: the one of its name, or of another name for it.
 
-        An item may have the names of the source instead: those of an imported prompt's slots, or of Prometheus' data
-        sets, where a plain `instruction` is the whole prompt.
+        An item may have the names of the source instead: those of an imported prompt's slots, or of
+        Prometheus' data sets, where a plain `instruction` is the whole prompt.
         """
         source = next((slot for slot, field in self.alias.items() if field == name and slot in fields), None)
         if source is None and "rubric" in self.takes and "orig_criteria" in fields:
@@ -370,8 +386,8 @@ class Image(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One turn of a conversation: in a prompt, or inside a field that holds a transcript.
 
-    A turn reads in the order of the fields: the text, the images, the tool calls. What a provider's message has in
-    another order is several records, of which all but the first `continue` the same turn.
+    A turn reads in the order of the fields: the text, the images, the tool calls. What a provider's message
+    has in another order is several records, of which all but the first `continue` the same turn.
     """
 
     role: str
@@ -444,13 +460,17 @@ class Rendered(Struct, frozen=True):
 
 
 QUESTIONS = "questions"
-"""The role of the message that holds the typed questions of a call, as JSON; the messages before it are the input."""
+"""The role of the message that holds the typed questions of
+a call, as JSON; the messages before it are the input.
+"""
 
 QuestionType = Literal["predicate", "choice", "score"]
 
 
 class Option(Struct, frozen=True, omit_defaults=True):
-    """One possible answer to a typed question: its label and description, and what it means on the protocol's scale."""
+    """One possible answer to a typed question: its label and
+    description, and what it means on the protocol's scale.
+    """
 
     label: str
     text: str = ""
@@ -581,7 +601,9 @@ class Reading(Struct, frozen=True):
     span: tuple[int, int] | None = None
     flags: tuple[str, ...] = ()
     is_sure: bool = False
-    """whether the reply declares the value as its answer: by a mark, alone on its line, in a sentence that concludes"""
+    """whether the reply declares the value as its answer: by
+    a mark, alone on its line, in a sentence that concludes
+    """
 
 
 class Score(Struct, frozen=True):
@@ -606,7 +628,8 @@ class Score(Struct, frozen=True):
     """the follow-up reply that the value is from; unset where it is the first reply"""
     """the share of the evidence that is a verbatim quote of the judged text"""
     label: str | None = None
-    """the option that the judge chose, where the protocol names options; one that is set aside has no value"""
+    """the option that the judge chose, where the protocol names options; one that is set aside has no value
+    """
 
 
 class Listing(Struct, frozen=True):
@@ -703,7 +726,8 @@ class Result(Struct, frozen=True):
     label: str | None = None
     """the class, where the values are classes; `value` is its number"""
     probabilities: dict[str, float] = {}
-    """answer → probability, of a judge that gives them, or of several samples; empty where neither is known"""
+    """answer → probability, of a judge that gives them, or of several samples; empty where neither is known
+    """
     evidence: tuple[Evidence, ...] = ()
     """what the judge quotes for this score, from all samples"""
     notes: dict[str, str] = {}
@@ -726,7 +750,9 @@ class Label(Struct, frozen=True):
 
 
 ReviewVerdict = Literal["judge", "people", "both", "unclear"]
-"""A review's decision: the judge is right, people are right, both are defensible, or the item itself is unclear."""
+"""A review's decision: the judge is right, people are right,
+both are defensible, or the item itself is unclear.
+"""
 
 
 class Review(Struct, frozen=True):
@@ -791,7 +817,9 @@ class ElementSummary(Struct, frozen=True):
     failures: dict[str, int]
     """status → elements that could not be read: they are in no mean"""
     mean: Estimate
-    """over all elements with a value, clustered by item; each element counts the same, so long texts count more"""
+    """over all elements with a value, clustered by item;
+    each element counts the same, so long texts count more
+    """
     n_quoted: int
     """elements whose verdict quotes evidence"""
     n_found: int

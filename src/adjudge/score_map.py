@@ -1,7 +1,9 @@
-"""A map from a judge's scores to calibrated ones: a rising curve, fitted on labels, that is part of the judge.
+"""A map from a judge's scores to calibrated ones: a rising curve, fitted on labels, that is part of the
+judge.
 
-Scores are mapped as shares of the scale, so that a map of a probability and of a mean level is the same thing. A map knows
-for which model and criterion it was made; the file has a digest, which is part of the identity of a judge that uses it.
+Scores are mapped as shares of the scale, so that a map of a probability and of a mean level is the same
+thing. A map knows for which model and criterion it was made; the file has a digest, which is part of the
+identity of a judge that uses it.
 """
 
 from __future__ import annotations
@@ -97,7 +99,8 @@ def read_score_map(path: str | Path) -> ScoreMap:
         has_knots = curve.method == "platt" or (len(curve.x) == len(curve.y) > 0)
         if not all(map(math.isfinite, numbers)) or not is_rising or not has_knots:
             raise DataError(
-                f"{path}: the curve of '{curve.criterion}' is damaged. Make the file anew with adjudge calibrate."
+                f"{path}: the curve of '{curve.criterion}' is damaged. Make the file anew with "
+                "adjudge calibrate."
             )
     return read
 
@@ -105,7 +108,8 @@ def read_score_map(path: str | Path) -> ScoreMap:
 def written_score_map(score_map: ScoreMap) -> str:
     """The file of a map."""
     lines = [
-        "# Made by adjudge calibrate; used with adjudge run --map-scores FILE. Do not edit: its digest is part of the judge."
+        "# Made by adjudge calibrate; used with adjudge run --map-scores FILE. Do not edit: its "
+        "digest is part of the judge."
     ]
     for curve in score_map.maps:
         lines += [

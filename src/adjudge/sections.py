@@ -1,7 +1,8 @@
 """Results as sections of text and tables, independent of how they are shown.
 
-Every analysis makes them; the printers for terminal, Markdown and HTML show them. A cell with numbers also has its text,
-so that HTML can draw what the others write. Names are as users wrote them; the printers escape them.
+Every analysis makes them; the printers for terminal, Markdown and HTML show them. A cell with numbers also
+has its text, so that HTML can draw what the others write. Names are as users wrote them; the printers escape
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Interval(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """One part of a whole: its name, its size, and its kind (a status, a reading rule, `first`, `tie`, `second`)."""
+    """One part of a whole: its name, its size, and its kind
+    (a status, a reading rule, `first`, `tie`, `second`).
+    """
 
     name: str
     n: int

@@ -54,7 +54,9 @@ def n_columns(text: str) -> int:
 
 
 def fitted(text: str, width: int) -> str:
-    """A name in exactly `width` columns; a longer one is cut in the middle, because versions differ at the end."""
+    """A name in exactly `width` columns; a longer one is cut
+    in the middle, because versions differ at the end.
+    """
     from rich.cells import set_cell_size
 
     if n_columns(text) <= width:

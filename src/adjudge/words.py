@@ -116,12 +116,16 @@ def failures_text(failures: Mapping[str, int]) -> str:
 
 
 def status_text(status: str) -> str:
-    """A status in words. A score off its scale is beyond its ends or between two levels, as 4.5 is on 1, 2, …, 5."""
+    """A status in words. A score off its scale is beyond its
+    ends or between two levels, as 4.5 is on 1, 2, …, 5.
+    """
     return "off the scale" if status == "out_of_range" else status.replace("_", " ")
 
 
 def short_name(criterion: str) -> str:
-    """opinion-summary/coherence for opinion-summary/coherence/coherence: a protocol that is named after its only criterion."""
+    """opinion-summary/coherence for opinion-summary/coherence/coherence:
+    a protocol that is named after its only criterion.
+    """
     name, dot, judge = criterion.partition(" · ")
     before, _, last = name.rpartition("/")
     return f"{before if before.rpartition('/')[2] == last else name}{dot}{judge}"

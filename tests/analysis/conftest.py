@@ -38,7 +38,9 @@ def expected(shared: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def topical_chat_cards(real_rows: Callable[[str], list[Row]]) -> Callable[..., dict[str, CriterionCard]]:
-    """Cards of judgments of topical_chat: each row with the scores of its replies, none where one is not read."""
+    """Cards of judgments of topical_chat: each row with the
+    scores of its replies, none where one is not read.
+    """
     items = {row["item_id"]: row for row in real_rows("topical_chat.items")}
     labels = [
         Label(name, dimension, "people", label["mean"])

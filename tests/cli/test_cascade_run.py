@@ -1,4 +1,6 @@
-"""A cascade from two runs, and `adjudge run --cascade` with it: who decides, what is asked, what goes to people."""
+"""A cascade from two runs, and `adjudge run --cascade` with
+it: who decides, what is asked, what goes to people.
+"""
 
 from __future__ import annotations
 

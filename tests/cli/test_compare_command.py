@@ -1,4 +1,6 @@
-"""`adjudge compare` from the command line: what it says first, what it says of the texts, and what it refuses."""
+"""`adjudge compare` from the command line: what it says
+first, what it says of the texts, and what it refuses.
+"""
 
 from __future__ import annotations
 

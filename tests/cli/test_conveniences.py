@@ -1,4 +1,6 @@
-"""What hands expect: defaults, other names for fields, standard input, replacing a run, completion in a shell."""
+"""What hands expect: defaults, other names for fields,
+standard input, replacing a run, completion in a shell.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,10 @@ def test_the_environment_names_the_model_and_the_store(tmp_path: Path) -> None:
         assert [model["spec"] for model in store.run("last").manifest["models"]] == [
             "fake:text=Fine. [RESULT] 4"
         ]
-    code = "import adjudge, sys; r = adjudge.run(sys.argv[1], 'prometheus/direct', rubric=sys.argv[2]); print(adjudge.open_run().name == r.name, r.store)"
+    code = (
+        "import adjudge, sys; r = adjudge.run(sys.argv[1], 'prometheus/direct', rubric=sys.argv[2]); "
+        "print(adjudge.open_run().name == r.name, r.store)"
+    )
     done = ended(python(code, items, DIRECT[3], **environment))
     assert done.out.split() == ["True", str(tmp_path / "env.db")], done.err
     assert adjudge("run", items, *DIRECT, "-q").code == 2

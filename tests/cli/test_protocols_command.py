@@ -122,7 +122,10 @@ def test_a_closed_pipe_is_no_error() -> None:
     code = (
         "adjudge() { "
         + sys.executable
-        + " -c 'from adjudge.cli import main; main()' \"$@\"; }; adjudge protocols list | head -1; echo ${PIPESTATUS[0]}"
+        + (
+            " -c 'from adjudge.cli import main; main()' \"$@\"; }; adjudge protocols list | head -1; "
+            "echo ${PIPESTATUS[0]}"
+        )
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr

@@ -25,8 +25,8 @@ from running import (
 )
 
 COLUMNS = (
-    "item system group protocol criterion subject model score normalized status how estimator samples n_failed choice "
-    "confidence explanation system_a system_b flags evidence notes reply"
+    "item system group protocol criterion subject model score normalized status how estimator "
+    "samples n_failed choice confidence explanation system_a system_b flags evidence notes reply"
 ).split()
 
 
@@ -141,7 +141,10 @@ def test_all_bad_items_are_reported_in_one_message_before_anything_is_sent(
     tmp_path: Path, store: Path
 ) -> None:
     items = tmp_path / "items.jsonl"
-    items.write_text('{"id": "a", "instruction": "x", "response": "answer 1."}\n{"id": "b"\n{"id": "c", "response": "y"}\n{"id": "a", "instruction": "x", "response": "z"}\n')  # fmt: skip
+    items.write_text(
+        '{"id": "a", "instruction": "x", "response": "answer 1."}\n{"id": "b"\n{"id": "c", "response": '
+        '"y"}\n{"id": "a", "instruction": "x", "response": "z"}\n'
+    )  # fmt: skip
     with FakeServer(by_number) as server:
         command = ["run", items, *DIRECT, "-m", model_at(server), "--store", store]
         refused = adjudge(*command)

@@ -1,4 +1,6 @@
-"""What a user sees on a terminal: tables that are never cut, prose broken between words, help and mistakes in plain words."""
+"""What a user sees on a terminal: tables that are never cut,
+prose broken between words, help and mistakes in plain words.
+"""
 
 from __future__ import annotations
 

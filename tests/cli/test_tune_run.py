@@ -1,4 +1,6 @@
-"""`adjudge tune RUN --candidates DIR`: candidate prompts judged, chosen and tested; copies of labelled texts refused."""
+"""`adjudge tune RUN --candidates DIR`: candidate prompts
+judged, chosen and tested; copies of labelled texts refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the tests in a real browser share: Chromium, servers in processes of their own, and a watch over every page.
+"""What the tests in a real browser share: Chromium, servers in processes of their own, and a watch over every
+page.
 
 Nothing is downloaded: the browser is Debian's, driven by playwright. Where either is missing, the tests are
 skipped and say so.
@@ -34,8 +35,8 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 def chromium() -> Iterator[Any]:
     """One browser for all tests of a file; each page gets a profile of its own.
 
-    Not for the whole session: while playwright is on, this thread has a running event loop, and tests of other
-    files start loops of their own.
+    Not for the whole session: while playwright is on, this thread has a running event loop, and tests of
+    other files start loops of their own.
     """
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here: `make e2e` installs Debian's")
@@ -92,7 +93,9 @@ class Watched:
         assert self.problems == [], f"on {where or self.page.url}"
 
     def axe(self, *rules: str) -> list[str]:
-        """What axe finds on the page with everything on it opened: rule, how many elements, the first of them and why."""
+        """What axe finds on the page with everything on it opened:
+        rule, how many elements, the first of them and why.
+        """
         self.page.evaluate("for (const one of document.querySelectorAll('main details')) one.open = true")
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe_script())
@@ -101,7 +104,8 @@ class Watched:
             options["runOnly"] = list(rules)
         found = self.page.evaluate("(options) => axe.run(document, options)", options)["violations"]
         return [
-            f"{one['id']} × {len(one['nodes'])}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary']}"
+            f"{one['id']} × {len(one['nodes'])}: {one['nodes'][0]['html'][:200]} "
+            f"{one['nodes'][0]['failureSummary']}"
             for one in found
         ]
 
@@ -167,7 +171,9 @@ def serving(*arguments: str | Path) -> Iterator[str]:
 
 @contextmanager
 def hosting(store: Path, session: Session | None = None, path: str = "/") -> Iterator[str]:
-    """The same application in a thread of this process, for tests that are not about the command: it starts at once."""
+    """The same application in a thread of this process, for
+    tests that are not about the command: it starts at once.
+    """
     import uvicorn
 
     with socket.create_server((HOST, 0)) as listener:

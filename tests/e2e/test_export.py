@@ -1,4 +1,6 @@
-"""A static copy opened by a double click: filters, orders and doors by keyboard, the same rows as the server's, and nothing acts."""
+"""A static copy opened by a double click: filters, orders and doors
+by keyboard, the same rows as the server's, and nothing acts.
+"""
 
 from __future__ import annotations
 

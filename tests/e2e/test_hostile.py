@@ -1,4 +1,6 @@
-"""Texts that try to act, put wherever a text can come from, in a real browser: no script runs and no request leaves."""
+"""Texts that try to act, put wherever a text can come from,
+in a real browser: no script runs and no request leaves.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,9 @@ def write_as_people(store: Store, items: list[dict[str, Any]], texts: list[str])
 
 
 def settle(watched: Any, where: str) -> None:
-    """Open whatever can be opened, and then see that nothing has happened, and that every link is one of ours."""
+    """Open whatever can be opened, and then see that nothing
+    has happened, and that every link is one of ours.
+    """
     page = watched.page
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     foreign = page.evaluate(

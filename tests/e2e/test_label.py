@@ -1,4 +1,6 @@
-"""Labelling in a real browser: twenty items by keyboard, pairs, a scale of two digits, a phone; and `trust` at the end."""
+"""Labelling in a real browser: twenty items by keyboard, pairs,
+a scale of two digits, a phone; and `trust` at the end.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,8 @@ def test_a_key_off_the_scale_does_nothing_and_keys_typed_ahead_are_not_given_to_
         assert shown(page) == first
         # Both go down before the first is answered: the second was meant for a text that was not shown yet.
         page.evaluate(
-            "for (const key of ['3', '4']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+            "for (const key of ['3', '4']) document.body.dispatchEvent(new KeyboardEvent('keydown', "
+            "{ key, bubbles: true }))"
         )
         page.wait_for_selector(f'#sheet:not([data-item="{first}"])')
         page.wait_for_selector("body:not(.is-busy)")

@@ -1,4 +1,6 @@
-"""Reviewing and comparing in a real browser by keyboard alone, on a screen and a phone; decisions survive a kill."""
+"""Reviewing and comparing in a real browser by keyboard
+alone, on a screen and a phone; decisions survive a kill.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A shared server in a real browser: an invitation link, labels by keyboard alone, a revoked link, and a guest."""
+"""A shared server in a real browser: an invitation link,
+labels by keyboard alone, a revoked link, and a guest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The viewer and the report in a real browser: open a run, filter, open an item; both themes, a phone, no script."""
+"""The viewer and the report in a real browser: open a run,
+filter, open an item; both themes, a phone, no script.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ RICH = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of sixty items by three systems with failures and labels, a run of pairs, one that failed, an empty one."""
+    """A run of sixty items by three systems with failures and
+    labels, a run of pairs, one that failed, an empty one.
+    """
     folder = tmp_path_factory.mktemp("view")
     items = [
         {
@@ -291,7 +295,10 @@ def test_every_page_can_be_read_aloud_and_used_by_keyboard(home: str, watch: Cal
         if page.locator("main a[href], main button, main summary").count():
             page.keyboard.press("Tab")
             # The first stop after the skip link is in the content, and its outline is drawn.
-            at = "(() => { const one = document.activeElement; return [one.closest('main') !== null, getComputedStyle(one).outlineStyle]; })()"
+            at = (
+                "(() => { const one = document.activeElement; return [one.closest('main') !== null, "
+                "getComputedStyle(one).outlineStyle]; })()"
+            )
             assert page.evaluate(at) == [True, "solid"], name
 
 
@@ -389,7 +396,11 @@ def test_two_runs_of_the_list_are_compared_by_keyboard(home: str, watch: Callabl
 def test_a_long_reply_leads_to_its_mark_by_keyboard(home: str, watch: Callable[..., Any]) -> None:
     watched = watch(at(home, "/item", run="rich", n=list(RICH).index("long")))
     page = watched.page
-    seen = "(() => { const one = document.querySelector('mark.span').getBoundingClientRect(), box = document.querySelector('mark.span').closest('.quote').getBoundingClientRect(); return one.top >= box.top && one.bottom <= box.bottom; })()"
+    seen = (
+        "(() => { const one = document.querySelector('mark.span').getBoundingClientRect(), box = "
+        "document.querySelector('mark.span').closest('.quote').getBoundingClientRect(); return one.top "
+        ">= box.top && one.bottom <= box.bottom; })()"
+    )
     assert not page.evaluate(seen)
     tab_to(page, ".jump a")
     page.keyboard.press("Enter")

@@ -36,7 +36,10 @@ def texts(n: int) -> list[dict[str, Any]]:
     """Items with an own number, and a response of several sentences with a number, a name and a verb."""
     return [
         {"id": f"i{k}", "instruction": f"Task {k}: describe the garden.",
-         "response": f"The garden number {k} is large. It was planned by Miriam in 1987. Two gates lead to it. Birds nest there."}
+         "response": (
+             f"The garden number {k} is large. It was planned by Miriam in 1987. Two gates lead to it. "
+             "Birds nest there."
+         )}
         for k in range(n)
     ]  # fmt: skip
 
@@ -129,7 +132,8 @@ def test_a_probe_of_the_users_is_a_folder(tmp_path: Path) -> None:
     home = tmp_path / "signature"
     home.mkdir()
     (home / "probe.toml").write_text(
-        'title = "A signature"\nkind = "must_not_move"\n[[variants]]\nname = "s"\nedit = "append"\ntexts = ["Yours, X"]\n'
+        'title = "A signature"\nkind = "must_not_move"\n[[variants]]\nname = "s"\nedit = '
+        '"append"\ntexts = ["Yours, X"]\n'
     )
     (probe,) = load_probes([str(home)])
     assert isinstance(probe, Probe)
@@ -225,7 +229,9 @@ def drawn(*parts: object) -> float:
 
 @pytest.mark.parametrize("n", [60, pytest.param(150, marks=pytest.mark.slow)])
 def test_the_audit_names_exactly_what_was_planted(tmp_path: Path, n: int) -> None:
-    """A judge that favours length by one point, obeys direct orders, and changes 10 % of its scores when asked again."""
+    """A judge that favours length by one point, obeys direct
+    orders, and changes 10 % of its scores when asked again.
+    """
     seen: Counter[str] = Counter()
     padding = load_probes(["length"])[0].variants[0].texts
 

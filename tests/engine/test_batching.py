@@ -1,4 +1,6 @@
-"""Batches: one more way to ask. The same keys, store, readers and export as single calls; nothing lost and nothing asked twice."""
+"""Batches: one more way to ask. The same keys, store, readers and
+export as single calls; nothing lost and nothing asked twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Protocols asked as typed questions: every system over real HTTP, in both formats, under faults, killed and resumed."""
+"""Protocols asked as typed questions: every system over real
+HTTP, in both formats, under faults, killed and resumed.
+"""
 
 from __future__ import annotations
 

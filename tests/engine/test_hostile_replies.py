@@ -1,4 +1,6 @@
-"""Replies that are cut off, filtered, repeated, garbled or counted wrongly, and hosts that are down: what a run makes of them."""
+"""Replies that are cut off, filtered, repeated, garbled or counted
+wrongly, and hosts that are down: what a run makes of them.
+"""
 
 from __future__ import annotations
 

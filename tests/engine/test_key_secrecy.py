@@ -1,4 +1,6 @@
-"""A key reaches its own host and nothing else: no output, no file, no crash holds it, even if a host echoes it."""
+"""A key reaches its own host and nothing else: no output,
+no file, no crash holds it, even if a host echoes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Texts and names that attack the store, the exports and the file system do nothing but be stored and come back."""
+"""Texts and names that attack the store, the exports and
+the file system do nothing but be stored and come back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SIGKILL at 200 points of submitting and collecting batches: no batch is created twice, nothing is lost, nothing is asked twice."""
+"""SIGKILL at 200 points of submitting and collecting batches: no
+batch is created twice, nothing is lost, nothing is asked twice.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def scores(store: Path) -> list[float | None]:
 
 
 def story(folder: Path, processes: Any, model: str, seed: int, n_kills: int) -> Counter[str]:
-    """Run, kill while the host carries out a request, start again, and so on until the run is done; the kills by step."""
+    """Run, kill while the host carries out a request, start
+    again, and so on until the run is done; the kills by step.
+    """
     dice = Random(seed)
     folder.mkdir()
     items, store = items_at(folder / "items.jsonl", ITEMS), folder / "s.db"
@@ -179,6 +183,7 @@ def test_60_000_calls_are_split_right_in_bounded_memory(
     assert 5_000 < sum(sizes[len(parts) :]) < 7_000
     with capsys.disabled():
         print(
-            f"\n{model}: batches of {sizes}, {peaks[6_000]:.0f} MB for 6,000 calls, {peaks[60_000]:.0f} MB for 60,000"
+            f"\n{model}: batches of {sizes}, {peaks[6_000]:.0f} MB for 6,000 calls, "
+            f"{peaks[60_000]:.0f} MB for 60,000"
         )
     assert peaks[60_000] < peaks[6_000] + 80

@@ -1,4 +1,6 @@
-"""A disk that is full, a store that cannot be written: the run stops before it spends more, says so, and goes on later."""
+"""A disk that is full, a store that cannot be written: the run
+stops before it spends more, says so, and goes on later.
+"""
 
 from __future__ import annotations
 

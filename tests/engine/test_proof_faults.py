@@ -1,4 +1,6 @@
-"""A thousand items on a host that goes wrong: nothing lost, nothing scored wrongly, hardly slower than it must be."""
+"""A thousand items on a host that goes wrong: nothing lost,
+nothing scored wrongly, hardly slower than it must be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SIGKILL at 200 random points of runs: what was paid for is kept, and the result is that of an undisturbed run."""
+"""SIGKILL at 200 random points of runs: what was paid for
+is kept, and the result is that of an undisturbed run.
+"""
 
 from __future__ import annotations
 
@@ -125,6 +127,6 @@ def test_200_kills_cost_at_most_the_calls_in_flight(
     )
     with capsys.disabled():
         print(
-            f"\n{n_kills} kills of {len(stories)} runs: every export as undisturbed, {n_lost} calls asked again, "
-            f"{n_lost / n_kills:.2f} a kill with {CONCURRENCY} in flight"
+            f"\n{n_kills} kills of {len(stories)} runs: every export as undisturbed, {n_lost} calls "
+            f"asked again, {n_lost / n_kills:.2f} a kill with {CONCURRENCY} in flight"
         )

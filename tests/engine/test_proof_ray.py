@@ -1,4 +1,6 @@
-"""Runs on a real Ray of this machine, with the embedded judge: actors and the run itself are killed in mid-run."""
+"""Runs on a real Ray of this machine, with the embedded
+judge: actors and the run itself are killed in mid-run.
+"""
 
 from __future__ import annotations
 

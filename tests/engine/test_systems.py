@@ -1,7 +1,8 @@
 """Each of the five systems from its items to its report: over real HTTP, through a real store.
 
-The expected values of the reports are in `reports/`; their words are in `tests/golden`. After a change that is meant to change them, write them anew with
-`ADJUDGE_WRITE_REPORTS=1 pytest tests/engine/test_systems.py` and read the difference.
+The expected values of the reports are in `reports/`; their words are in `tests/golden`. After a change that
+is meant to change them, write them anew with `ADJUDGE_WRITE_REPORTS=1 pytest tests/engine/test_systems.py`
+and read the difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the package pulls in: every licence is permissive, and no known vulnerability, where that can be asked."""
+"""What the package pulls in: every licence is permissive,
+and no known vulnerability, where that can be asked.
+"""
 
 from __future__ import annotations
 

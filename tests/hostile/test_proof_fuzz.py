@@ -1,7 +1,8 @@
-"""Every command on mutated files, stores, protocols and replies: a documented exit code, no traceback, no hang.
+"""Every command on mutated files, stores, protocols and replies: a documented exit code, no traceback, no
+hang.
 
-`ADJUDGE_FUZZ` is the number of tries; the default fits into a minute. A failing try is named by its number and seed, and repeated alone
-with `ADJUDGE_FUZZ=1 ADJUDGE_FUZZ_FIRST=NUMBER ADJUDGE_FUZZ_SEED=SEED`.
+`ADJUDGE_FUZZ` is the number of tries; the default fits into a minute. A failing try is named by its number
+and seed, and repeated alone with `ADJUDGE_FUZZ=1 ADJUDGE_FUZZ_FIRST=NUMBER ADJUDGE_FUZZ_SEED=SEED`.
 """
 
 from __future__ import annotations
@@ -187,14 +188,18 @@ def make_audit_files(folder: Path) -> None:
         'texts = ["Kind regards, {model}", "Yours, Sam"]\n'
     )
     (folder / "runs.toml").write_text(
-        '[models.judge]\nmodel = "fake:text=[RESULT] 4"\nprice = [1.0, 2.0]\ntemperature = 0.5\n\n[runs.nightly]\nitems = "items.jsonl"\n'
-        'models = ["judge"]\nsamples = 2\njudge = [{ protocol = "prometheus/direct", rubric = "rubric.toml" }]\n\n'
+        '[models.judge]\nmodel = "fake:text=[RESULT] 4"\nprice = [1.0, 2.0]\ntemperature = '
+        '0.5\n\n[runs.nightly]\nitems = "items.jsonl"\n'
+        'models = ["judge"]\nsamples = 2\njudge = [{ protocol = "prometheus/direct", rubric = '
+        '"rubric.toml" }]\n\n'
         '[gate]\nmax_shift = 0.5\nmax_injection = "5%"\nmax_failed = "10%"\n'
     )
 
 
 def make_store(folder: Path) -> None:
-    """Four runs, one of pairs and one an audit, with labels and failed calls; and another store to merge with."""
+    """Four runs, one of pairs and one an audit, with labels
+    and failed calls; and another store to merge with.
+    """
     store = folder / "store.db"
     write_rows(
         folder / "pairs-items.jsonl",
@@ -245,7 +250,8 @@ def test_no_command_ends_with_a_traceback(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tries: int
 ) -> None:
     for number in range(FIRST, FIRST + tries):
-        # A file that was closed by a failing command may still be open in this process: a new folder for each try.
+        # A file that was closed by a failing command may still be open in this process: a new folder for each
+        # try.
         folder = tmp_path / f"try-{number}"
         try_one(number, corpus, folder, monkeypatch)
         monkeypatch.chdir(tmp_path)

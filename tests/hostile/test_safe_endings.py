@@ -1,4 +1,6 @@
-"""Links and devices in a protocol, escape sequences on a terminal, full disks: a message and exit 2, and no byte acts."""
+"""Links and devices in a protocol, escape sequences on a
+terminal, full disks: a message and exit 2, and no byte acts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answers of decision models: what is a distribution over the options becomes a number, everything else a status."""
+"""Answers of decision models: what is a distribution over
+the options becomes a number, everything else a status.
+"""
 
 from __future__ import annotations
 

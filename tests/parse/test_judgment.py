@@ -288,7 +288,10 @@ def test_a_reply_in_another_language_is_read_and_flagged(
 
 
 def test_read_json_finds_each_criterion_wherever_it_stands() -> None:
-    text = '{"scores": [{"name": "clarity", "score": 4}], "result": {"Depth Of View": {"reason": "r", "rating": "3/5"}}, "tone": 9}'
+    text = (
+        '{"scores": [{"name": "clarity", "score": 4}], "result": {"Depth Of View": {"reason": "r", '
+        '"rating": "3/5"}}, "tone": 9}'
+    )
     readings = read_json(text, ["clarity", "depth_of_view", "tone", "other"], 1, 5)
     assert {name: (r.value, r.status) for name, r in readings.items()} == {
         "clarity": (4, "ok"), "depth_of_view": (3, "ok"), "tone": (None, "out_of_range"), "other": (None, "unparsed"),

@@ -78,7 +78,9 @@ def test_feedback_that_gives_no_score_is_hardly_ever_taken_for_one(real_rows: Ro
 
 
 def judged_texts(real_rows: Rows) -> list[str]:
-    """Texts that judges are shown, which are no judgments: one in five of the longer ones, cut to 1,500 characters."""
+    """Texts that judges are shown, which are no judgments: one
+    in five of the longer ones, cut to 1,500 characters.
+    """
     names = ("autoj_pairwise", "faireval", "llmbar", "pandalm", "summeval", "topical_chat")
     texts = {
         value[:1500].rstrip()

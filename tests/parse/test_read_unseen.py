@@ -1,12 +1,12 @@
 """Replies that were written before the readers saw them; the tables are `cases/unseen_*.jsonl`.
 
-Each reply stands with what a careful person reads in it, written down first: a value, a status, "no value" where there
-is no value to read whatever the reason, or a list where a person would hesitate too. Of these replies, 374 of the first
-433 were right at first sight and 10 silently wrong; of 320 that were then aimed at silent errors 246 and 63; of 177
-written after the first mends 158 and 2; of 69 for the readers of protocols 62 and 5; of 133 more of the tempting kind,
-after all these, 115 and 14; and of a last 49, 48 and 1. What was wrong was mended by its cause; the expectations of six
-replies were changed on a second look. A status where a person would see a value is a shortcoming; a value that is not
-there is a fault, and no reply may have one.
+Each reply stands with what a careful person reads in it, written down first: a value, a status, "no value"
+where there is no value to read whatever the reason, or a list where a person would hesitate too. Of these
+replies, 374 of the first 433 were right at first sight and 10 silently wrong; of 320 that were then aimed at
+silent errors 246 and 63; of 177 written after the first mends 158 and 2; of 69 for the readers of protocols
+62 and 5; of 133 more of the tempting kind, after all these, 115 and 14; and of a last 49, 48 and 1. What was
+wrong was mended by its cause; the expectations of six replies were changed on a second look. A status where a
+person would see a value is a shortcoming; a value that is not there is a fault, and no reply may have one.
 """
 
 from __future__ import annotations

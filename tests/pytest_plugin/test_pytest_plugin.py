@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Loaded before pytester takes note of the modules: it unloads what a run of pytest has loaded, and numpy bears that once.
+# Loaded before pytester takes note of the modules: it unloads what a run of pytest has loaded, and numpy
+# bears that once.
 import aiohttp  # noqa: F401
 import numpy  # noqa: F401
 import pytest
@@ -464,7 +465,10 @@ def test_modules():
 
 
 def test_names_for_annotations_are_found() -> None:
-    code = "from adjudge.pytest_plugin import Judge, NoScore, Outcome, Outcomes; print(Judge.__name__, Outcomes.__name__)"
+    code = (
+        "from adjudge.pytest_plugin import Judge, NoScore, Outcome, Outcomes; print(Judge.__name__, "
+        "Outcomes.__name__)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "Judge Outcomes\n"
 

@@ -1,4 +1,6 @@
-"""Conversations as a judge sees them: numbered turns that no text can fake, and gaps that say what is missing."""
+"""Conversations as a judge sees them: numbered turns that
+no text can fake, and gaps that say what is missing.
+"""
 
 from __future__ import annotations
 

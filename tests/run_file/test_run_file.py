@@ -360,7 +360,8 @@ def test_keys_of_the_run_file_go_to_their_own_hosts(place: Path) -> None:
     with FakeServer(score_four) as first, FakeServer(score_four) as second:
         written(
             place,
-            f'[models.one]\nmodel = "{model_at(first)}"\nkey_env = "ONE_KEY"\nheaders = {{ X-Team = "search" }}\n'
+            f'[models.one]\nmodel = "{model_at(first)}"\nkey_env = "ONE_KEY"\nheaders = {{ X-Team = '
+            '"search" }\n'
             f'[models.two]\nmodel = "{model_at(second)}"\nkey_env = "TWO_KEY"\n'
             '[runs.r]\nitems = "answers.jsonl"\nmap = { task = "question", response = "text" }\n'
             'criterion = "c"\nmodels = ["one", "two"]\n',
@@ -502,7 +503,8 @@ def test_judges_can_write_the_steps_of_one_of_several_criteria(place: Path) -> N
             place,
             f'[models.m]\nmodel = "{model_at(server)}"\n[runs.r]\nitems = "answers.jsonl"\nmodels = ["m"]\n'
             'map = { task = "question", response = "text" }\n'
-            'judge = [{ criterion = "Is it polite?", name = "polite", steps = "generate" }, { criterion = "Is it short?" }]\n',
+            'judge = [{ criterion = "Is it polite?", name = "polite", steps = "generate" }, { '
+            'criterion = "Is it short?" }]\n',
         )
         done = adjudge("run", "r", "-q", "--json")
         assert done.code == 0, done.err

@@ -1,4 +1,6 @@
-"""A run option is declared once, in `run_options/options.py`; flags, keywords, the manifest and the pytest fixture follow from it."""
+"""A run option is declared once, in `run_options/options.py`; flags,
+keywords, the manifest and the pytest fixture follow from it.
+"""
 
 from __future__ import annotations
 

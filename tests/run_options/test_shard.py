@@ -1,4 +1,6 @@
-"""Runs in shards, and stores that are merged: the result is that of one run in one store, whatever happens in between."""
+"""Runs in shards, and stores that are merged: the result is
+that of one run in one store, whatever happens in between.
+"""
 
 from __future__ import annotations
 

@@ -119,7 +119,8 @@ def test_100_kills_of_runs_in_steps_cost_at_most_the_calls_in_flight(
     n_lost = sum(sum(history.lost) for history in stories)
     with capsys.disabled():
         print(
-            f"\n{n_kills} kills of {len(stories)} runs in steps: every export as undisturbed, {n_lost} calls asked again"
+            f"\n{n_kills} kills of {len(stories)} runs in steps: every export as undisturbed, "
+            f"{n_lost} calls asked again"
         )
 
 

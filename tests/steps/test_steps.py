@@ -1,4 +1,6 @@
-"""Judgments in steps: a list, a check of each element, one score; durable, cached and honest about what failed."""
+"""Judgments in steps: a list, a check of each element, one
+score; durable, cached and honest about what failed.
+"""
 
 from __future__ import annotations
 

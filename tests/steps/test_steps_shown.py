@@ -1,4 +1,6 @@
-"""What people see of a judgment in steps: report, `runs show`, pages, exports, `protocols show` and `check`, the fixture."""
+"""What people see of a judgment in steps: report, `runs show`,
+pages, exports, `protocols show` and `check`, the fixture.
+"""
 
 from __future__ import annotations
 

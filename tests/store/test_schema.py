@@ -1,4 +1,6 @@
-"""A store is created private, brought up to date once, and refuses what it cannot use with a reason and a remedy."""
+"""A store is created private, brought up to date once, and
+refuses what it cannot use with a reason and a remedy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A full disk, for real: the store says so, loses nothing that it had confirmed, and goes on when there is room."""
+"""A full disk, for real: the store says so, loses nothing
+that it had confirmed, and goes on when there is room.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Text can be read in both themes: every pair of colours that meet on a page keeps WCAG's contrast for text, 4.5 to 1.
+"""Text can be read in both themes: every pair of colours that meet on a page keeps WCAG's contrast for text,
+4.5 to 1.
 
-The colours are read from the style sheet itself. The ratio is WCAG 2.2's ("relative luminance"); colours of the win
-matrix are mixed in Oklab as the style sheet asks for it (Ottosson 2020, "A perceptual color space").
+The colours are read from the style sheet itself. The ratio is WCAG 2.2's ("relative luminance"); colours of
+the win matrix are mixed in Oklab as the style sheet asks for it (Ottosson 2020, "A perceptual color space").
 """
 
 from __future__ import annotations

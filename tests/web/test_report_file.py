@@ -1,4 +1,6 @@
-"""`adjudge report --html`: one file that opens offline, says what the report says, and shows what the judge wrote."""
+"""`adjudge report --html`: one file that opens offline, says
+what the report says, and shows what the judge wrote.
+"""
 
 from __future__ import annotations
 

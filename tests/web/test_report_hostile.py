@@ -1,4 +1,6 @@
-"""Hostile text in every place that a user or a judge can write to: it is shown, word for word, and does nothing."""
+"""Hostile text in every place that a user or a judge can
+write to: it is shown, word for word, and does nothing.
+"""
 
 from __future__ import annotations
 

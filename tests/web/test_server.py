@@ -167,7 +167,11 @@ def test_a_run_in_another_process_is_followed(tmp_path: Path) -> None:
 
 
 def test_help_imports_no_server() -> None:
-    code = "import sys; sys.argv = ['adjudge', 'view', '--help']\nfrom adjudge.cli import main\ntry: main()\nexcept SystemExit: pass\nprint([m for m in sys.modules if m in ('starlette', 'uvicorn', 'jinja2')])"
+    code = (
+        "import sys; sys.argv = ['adjudge', 'view', '--help']\nfrom adjudge.cli import main\ntry: "
+        "main()\nexcept SystemExit: pass\nprint([m for m in sys.modules if m in ('starlette', 'uvicorn', "
+        "'jinja2')])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
 

@@ -1,4 +1,6 @@
-"""`adjudge annotate --share` as a process: raters on other machines at once, a kill, TLS, and connections that do nothing."""
+"""`adjudge annotate --share` as a process: raters on other
+machines at once, a kill, TLS, and connections that do nothing.
+"""
 
 from __future__ import annotations
 
@@ -236,7 +238,10 @@ def test_connections_of_strangers_keep_no_rater_out(
     with sharing(store, port, "--rater", "ann", *tls) as (_, links), contextlib.ExitStack() as held:
         rater = Rater(links["ann"], trusted=certificate[0] if is_secured else None)
         strangers = [held.enter_context(closing(socket.create_connection((HOST, port)))) for _ in range(200)]
-        half = f"POST /invited HTTP/1.1\r\nHost: {HOST}:{port}\r\nOrigin: {rater.origin}\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n{{"
+        half = (
+            f"POST /invited HTTP/1.1\r\nHost: {HOST}:{port}\r\nOrigin: {rater.origin}\r\nContent-Type: "
+            "application/json\r\nContent-Length: 60\r\n\r\n{"
+        )
         for number, stranger in enumerate(strangers):
             if number % 3:
                 with contextlib.suppress(OSError):

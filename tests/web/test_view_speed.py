@@ -1,4 +1,6 @@
-"""At 100,000 judgments the items table answers in under 100 ms; `bench/viewer.py` measures it, and says what missed."""
+"""At 100,000 judgments the items table answers in under 100
+ms; `bench/viewer.py` measures it, and says what missed.
+"""
 
 from __future__ import annotations
 

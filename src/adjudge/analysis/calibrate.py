@@ -1,7 +1,8 @@
 """Fitting a map of a judge's scores on labels: `adjudge calibrate`.
 
-With fewer than 200 labels a logistic curve (Platt), otherwise an isotonic one. The error that is reported after the map is
-of items that the curve did not see: it is fitted on four fifths of the groups and measured on the rest, five times.
+With fewer than 200 labels a logistic curve (Platt), otherwise an isotonic one. The error that is reported
+after the map is of items that the curve did not see: it is fitted on four fifths of the groups and measured
+on the rest, five times.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _N_FOLDS = 5
 
 
 class CurveQuality(Struct, frozen=True):
-    """One fitted curve, with the error before it and after it on held-out items, in units of the scale's width."""
+    """One fitted curve, with the error before it and after
+    it on held-out items, in units of the scale's width.
+    """
 
     model: str
     criterion: str
@@ -108,10 +111,11 @@ def _fitted(model: str, criterion: str, shares: _Shares) -> ScoreCurve:
 
 
 def platt_fit(scores: Sequence[float], labels: Sequence[float]) -> tuple[float, float]:
-    """The slope and the intercept of a logistic curve over log-odds, by Newton's method with a weak pull to the identity.
+    """The slope and the intercept of a logistic curve over log-odds, by Newton's method with a weak pull to
+    the identity.
 
-    The pull is worth one label: it keeps the curve finite where the scores separate the labels. The slope is never
-    negative, so that a map keeps the order of the scores.
+    The pull is worth one label: it keeps the curve finite where the scores separate the labels. The slope is
+    never negative, so that a map keeps the order of the scores.
     """
     x = [log_odds(score) for score in scores]
     slope, intercept, pull = 1.0, 0.0, 0.25

@@ -97,13 +97,17 @@ def _summary(run: str, verdict: DriftVerdict, criteria: dict[str, CriterionDrift
     looked = f"after {count(n_looks, 'look')}"
     if verdict == "changed":
         changed = [
-            f"{name} {interval(part.looks[-1].latest, is_difference=True)} (first significant at look {part.first_change})"
+            f"{name} {interval(part.looks[-1].latest, is_difference=True)} (first significant at "
+            f"look {part.first_change})"
             for name, part in criteria.items()
             if part.verdict == "changed"
         ]
         return f"The judge changed since {run} was stored, {looked}: {'; '.join(changed)}."
     if verdict == "not changed":
-        return f"The judge has not changed since {run} was stored, {looked}: any change is smaller than the margin."
+        return (
+            f"The judge has not changed since {run} was stored, {looked}: any change is smaller than the "
+            "margin."
+        )
     return f"Not enough evidence {looked} that the judge changed since {run} was stored, or that it did not."
 
 
@@ -112,12 +116,17 @@ def drift_sections(drifted: Drift) -> list[Section]:
     columns = ("criterion", "look", "fresh − stored", "all looks − stored", "items", "failed", "verdict")
     rows = tuple(
         (
-            name, str(look.look), interval(look.latest, is_difference=True),
-            interval(look.overall, is_difference=True), str(look.latest.n), str(look.latest.n_failed), look.verdict,
+            name,
+            str(look.look),
+            interval(look.latest, is_difference=True),
+            interval(look.overall, is_difference=True),
+            str(look.latest.n),
+            str(look.latest.n_failed),
+            look.verdict,
         )
         for name, part in drifted.criteria.items()
         for look in part.looks
-    )  # fmt: skip
+    )
     margins = ", ".join(f"{name} {part.margin:g}" for name, part in drifted.criteria.items())
     note = f"Intervals allow for looking again and again (5 % over all looks). Margin: {margins}."
     return [Section(f"Drift: {drifted.run}", (drifted.summary, note), columns if rows else (), rows)]

@@ -124,8 +124,9 @@ def plan_sections(plan: SamplePlan, source: str) -> list[Section]:
         ("design effect", f"{plan.design_effect:.2f}"),
     )
     note = (
-        f"Standard deviation {plan.sd:.2f}, ICC {plan.icc:.2f}, {plan.group_size} per group ({source}); the judge's "
-        f"correlation with people {plan.correlation:g}. More labels in the same groups buy little: add groups."
+        f"Standard deviation {plan.sd:.2f}, ICC {plan.icc:.2f}, {plan.group_size} per group "
+        f"({source}); the judge's correlation with people {plan.correlation:g}. More labels in the "
+        "same groups buy little: add groups."
     )
     return [Section("Plan", (plan.summary, note), ("needed", "number"), rows)]
 

@@ -13,7 +13,8 @@ from typing import Any
 def main() -> None:
     """Run the command line. Every failure is a message and a documented exit code, never a traceback.
 
-    A gate's exit code 1 means "worse": nothing else may end with it, also not a full disk or a fault of the program.
+    A gate's exit code 1 means "worse": nothing else may end with it, also not a full disk or a fault of the
+    program.
     """
     from ..untrusted import EscapedStream
 
@@ -93,7 +94,9 @@ def _disk_message(error: OSError) -> str:
 
 
 def _fault_message(error: Exception) -> str:
-    """What a fault of the program says: where it happened, without the values of variables, which may hold a key."""
+    """What a fault of the program says: where it happened,
+    without the values of variables, which may hold a key.
+    """
     if os.environ.get("ADJUDGE_TRACEBACK"):
         traceback.print_exception(error)
     frames: list[Any] = traceback.extract_tb(error.__traceback__)

@@ -110,15 +110,20 @@ def _label(
     with open_session(store, run, draw.n, draw.seed, draw.criteria) as session:
         serve(
             lambda reach, bound_port, secrets: build_app(
-                store, port=bound_port, secrets=secrets, session=session, reach=reach,
-                invitations=invited if shared else None, is_behind_proxy=shared is not None and shared.is_behind_proxy,
+                store,
+                port=bound_port,
+                secrets=secrets,
+                session=session,
+                reach=reach,
+                invitations=invited if shared else None,
+                is_behind_proxy=shared is not None and shared.is_behind_proxy,
             ),
             path=path,
             port=port or (PORT if shared else 0),
             sharing=shared,
             is_opened=not no_browser,
             announce=announcing(shared, invited, names),
-        )  # fmt: skip
+        )
         typer.echo(
             f"The labels are in {store}. To compare the judge with them: {safe(session.trust_command)}"
         )

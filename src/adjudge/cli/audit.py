@@ -29,7 +29,10 @@ def audit_command(
     items: str = typer.Argument(
         None,
         metavar="[ITEMS|RUN]",
-        help="Items to judge under probes; or a stored run: an audit, or an ordinary run. Default: the last run.",
+        help=(
+            "Items to judge under probes; or a stored run: an audit, or an ordinary run. Default: the "
+            "last run."
+        ),
         show_default=False,
     ),
     protocols: list[str] = typer.Option(
@@ -79,7 +82,9 @@ def audit_command(
     as_json: bool = AS_JSON,
     **options: Any,
 ) -> None:
-    """Audit a judge: how far its scores move for reasons that should not matter. Run the same command again to resume."""
+    """Audit a judge: how far its scores move for reasons that
+    should not matter. Run the same command again to resume.
+    """
     if margin is not None and not (math.isfinite(margin) and margin >= 0):
         raise DataError(f"--margin {margin:g}: give a number of scale points from 0 on: --margin 0.25.")
     if items is not None and scores is not None:
@@ -118,8 +123,8 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
     protocol = only_protocol(request)
     if any(scale is not None and scale.is_nominal for scale in protocol.criteria.values()):
         raise DataError(
-            f"protocol {protocol.id} chooses labels without an order: an audit measures shifts of scores and changes of a winner. "
-            "Audit a protocol with a scale or a choice."
+            f"protocol {protocol.id} chooses labels without an order: an audit measures shifts of "
+            "scores and changes of a winner. Audit a protocol with a scale or a choice."
         )
     choices = model_choices(request)
     if len(choices) != 1:
@@ -128,7 +133,8 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
         )
     if protocol.answer.reader == "likelihood":
         raise DataError(
-            f"protocol {protocol.id} asks for no reply, so its judge has no scale to audit. Choose a protocol whose judge writes a score."
+            f"protocol {protocol.id} asks for no reply, so its judge has no scale to audit. Choose a "
+            "protocol whose judge writes a score."
         )
     (choice,) = choices
     spec = choice.spec if isinstance(choice, Model) else choice.model

@@ -38,10 +38,20 @@ def calibrate_command(
             for quality in found.criteria
         )  # fmt: skip
         heads = (
-            "judge", "criterion", "map", "labels", "error before", "error after", "calibration error before", "after",
-        )  # fmt: skip
+            "judge",
+            "criterion",
+            "map",
+            "labels",
+            "error before",
+            "error after",
+            "calibration error before",
+            "after",
+        )
         lines = tuple(f"No map for {name}: {why}." for name, why in found.left_out.items())
-        note = "Errors are shares of the scale's width; those after the map are of items that the curve did not see."
+        note = (
+            "Errors are shares of the scale's width; those after the map are of items that the curve did "
+            "not see."
+        )
         return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, notes=(note,))]
 
     if labels is None or output is None:

@@ -58,7 +58,8 @@ def cascade_command(
     if (scores is None) == (not runs) or (scores is not None and (labels is None or output is not None)):
         raise DataError(
             "Use: adjudge cascade RUN_CHEAP RUN_DEAR --labels FILE -o cascade.toml\n"
-            "or, for answers from another tool: adjudge cascade --scores FILE --labels FILE --judges CHEAP,DEAR"
+            "or, for answers from another tool: adjudge cascade --scores FILE --labels FILE --judges "
+            "CHEAP,DEAR"
         )
     settings = _Settings(agree, risk, within, criterion)
     cascade = (

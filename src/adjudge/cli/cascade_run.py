@@ -1,7 +1,9 @@
-"""`adjudge run ITEMS --cascade FILE`: each judge is a run of the items that the judges before it left undecided.
+"""`adjudge run ITEMS --cascade FILE`: each judge is a run of the items that the judges before it left
+undecided.
 
-The runs are NAME.1, NAME.2 and so on, as durable and resumable as any other: what a stage decided follows from its stored
-judgments. Undecided items are the run NAME.people, items to check NAME.check; both reuse stored replies and cost nothing.
+The runs are NAME.1, NAME.2 and so on, as durable and resumable as any other: what a stage decided follows
+from its stored judgments. Undecided items are the run NAME.people, items to check NAME.check; both reuse
+stored replies and cost nothing.
 """
 
 from __future__ import annotations
@@ -168,8 +170,8 @@ def _request_of_stage(
 def _check_unchanged(store: Store, run: RunRow, stage: StageFile, protocols: list[str]) -> None:
     if ", ".join(protocols) != stage.protocol:
         raise DataError(
-            f"{store.path}: run {run.name} has the protocol {', '.join(protocols)}, the cascade was calibrated with {stage.protocol}. "
-            "Calibrate it again with adjudge cascade."
+            f"{store.path}: run {run.name} has the protocol {', '.join(protocols)}, the cascade was "
+            f"calibrated with {stage.protocol}. Calibrate it again with adjudge cascade."
         )
 
 
@@ -231,8 +233,9 @@ def _sections(result: CascadeRun, file: CascadeFile) -> list[Section]:
     decided = n - len(result.to_people)
     cost = sum(stage.cost_usd for stage in result.stages)
     lines = [
-        f"The judges decided {decided} of {count(n, 'item')} ({share(decided / n if n else 0.0)}) for {cost:.2f} USD; "
-        f"{len(result.to_people)} go to people. Promised agreement: {share(file.agree)}, risk {share(file.risk)}."
+        f"The judges decided {decided} of {count(n, 'item')} ({share(decided / n if n else 0.0)}) "
+        f"for {cost:.2f} USD; {len(result.to_people)} go to people. Promised agreement: "
+        f"{share(file.agree)}, risk {share(file.risk)}."
     ]
     if result.to_people:
         lines.append(f"Label them: adjudge annotate {result.run}.people")

@@ -1,7 +1,8 @@
 """`adjudge demo`: from judging to a decision in five screens, on data that ships with the package.
 
-The embedded model judges responses with known faults; a recorded rubric judge, whose replies and ratings are made up for this
-demo, shows the rest. Every number comes from the functions that the other commands use, and every screen shows its command.
+The embedded model judges responses with known faults; a recorded rubric judge, whose replies and ratings are
+made up for this demo, shows the rest. Every number comes from the functions that the other commands use, and
+every screen shows its command.
 """
 
 from __future__ import annotations
@@ -44,12 +45,15 @@ if TYPE_CHECKING:
 
 
 PROTOCOLS = ("gptscore/factuality", "gptscore/relevance-backward")
-"""The response given its text, and the text given the response: on a small model, aspects of one direction hardly differ."""
+"""The response given its text, and the text given the response:
+on a small model, aspects of one direction hardly differ.
+"""
 
 
 SYSTEMS = ("faithful", "altered-fact", "omission")
-"""The systems whose responses are judged: one without a fault, one whose fault hardly moves the means of so small a model, and
-one whose fault only the second criterion shows."""
+"""The systems whose responses are judged: one without a fault, one whose fault hardly moves the means of so
+small a model, and one whose fault only the second criterion shows.
+"""
 
 
 ITEMS = 12
@@ -88,13 +92,15 @@ SHOWN_LIKELIHOOD = "bridge-altered-fact"
 
 
 SHOWN_REPLIES = ((CURRENT, "card"), (CURRENT, "medical"), (CANDIDATE, "parking"), (CANDIDATE, "medical"))
-"""The readings of the second screen: a plain score, a refusal, a score inside a quotation, and two scores that differ."""
+"""The readings of the second screen: a plain score, a refusal,
+a score inside a quotation, and two scores that differ.
+"""
 
 
 _ABOUT_RESPONSES = (
-    "Three invented systems summarise short texts: one faithfully, one with a changed fact, one with two of three sentences left out. "
-    "A score is the mean log-probability of a token; closer to 0 is more likely. factuality: the response, given its text; "
-    "relevance: the text, given the response."
+    "Three invented systems summarise short texts: one faithfully, one with a changed fact, one with "
+    "two of three sentences left out. A score is the mean log-probability of a token; closer to 0 is "
+    "more likely. factuality: the response, given its text; relevance: the text, given the response."
 )
 
 
@@ -105,8 +111,8 @@ _ABOUT_RECORDED = "Replaying likelihoods recorded with the embedded model; the m
 
 
 _ABOUT_VERSIONS = (
-    "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies about two versions of a help desk "
-    "(answers, replies and ratings are made up for this demo):"
+    "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies "
+    "about two versions of a help desk (answers, replies and ratings are made up for this demo):"
 )
 
 
@@ -114,8 +120,9 @@ _ABOUT_RATINGS = "Two invented raters scored the answers of the candidate by the
 
 
 _LIMITS = (
-    "The embedded model follows no rubric: asked for a score from 1 to 5, it gives nearly every response the same digit "
-    "(docs/local.md). For your own criteria, use a larger model: -m openai:NAME or any OpenAI-compatible server."
+    "The embedded model follows no rubric: asked for a score from 1 to 5, it gives nearly every "
+    "response the same digit (docs/local.md). For your own criteria, use a larger model: -m "
+    "openai:NAME or any OpenAI-compatible server."
 )
 
 
@@ -162,7 +169,9 @@ def demo_command(
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Five screens without a key: judge, see where scores come from, compare with people, decide, write a report."""
+    """Five screens without a key: judge, see where scores
+    come from, compare with people, decide, write a report.
+    """
     why_not = "" if recorded else _why_not_embedded(quiet)
     if why_not:
         sys.stderr.write(f"{why_not}\n{_FALLBACK}\n")
@@ -193,7 +202,8 @@ def _why_not_embedded(quiet: bool) -> str:
         pull(SMOLLM2, lambda text: None if quiet else print(text, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         sys.stderr.write(
-            "adjudge: interrupted; the incomplete download was deleted. Run the same command to start it again.\n"
+            "adjudge: interrupted; the incomplete download was deleted. Run the same command to "
+            "start it again.\n"
         )
         raise typer.Exit(130) from None
     except ModelError as error:

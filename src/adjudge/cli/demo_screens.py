@@ -96,7 +96,8 @@ def least_likely_section(reading: Reading) -> Section:
     logprobs = ", ".join(f"{text.strip()} {number(math.log(max(p, 1e-300)), 1)}" for text, p in tokens)
     value = reading.status if reading.value is None else number(reading.value, 3)
     return Section(
-        f"{reading.item}: {reading.criterion} {value}, the mean of {len(reading.tokens)} tokens. Least likely: {logprobs}.",
+        f"{reading.item}: {reading.criterion} {value}, the mean of {len(reading.tokens)} tokens. "
+        f"Least likely: {logprobs}.",
         depth=1,
     )
 

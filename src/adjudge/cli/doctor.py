@@ -86,11 +86,19 @@ def _repair(store: Path, out: Path, as_json: bool) -> None:
         return
     columns = ("run", "items", "calls", "judgments")
     rows = [
-        (run.run, *(f"{n} of {n_all}" for n, n_all in (
-            (run.items, run.items_written), (run.calls, run.calls_written), (run.judgments, run.judgments_written)
-        )))
+        (
+            run.run,
+            *(
+                f"{n} of {n_all}"
+                for n, n_all in (
+                    (run.items, run.items_written),
+                    (run.calls, run.calls_written),
+                    (run.judgments, run.judgments_written),
+                )
+            ),
+        )
         for run in saved
-    ]  # fmt: skip
+    ]
     print_table(columns, rows)
     print_text(
         "\n".join([f"{out} has what is whole of {store}.", *(f"  {_damage_text(part)}" for part in damage)])

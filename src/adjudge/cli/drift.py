@@ -32,7 +32,9 @@ def drift_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Say whether the judge changed since a run was stored: changed (exit 1), not changed (0), not enough evidence (3)."""
+    """Say whether the judge changed since a run was stored:
+    changed (exit 1), not changed (0), not enough evidence (3).
+    """
     from ..analysis.drift import drift_of, drift_sections
 
     if margin is not None and not margin > 0:
@@ -72,7 +74,8 @@ def _look_again(command: list[str], folder: Path, run: str) -> None:
     arguments = _without_store(command)
     if not arguments or arguments[0] != "run":
         raise DataError(
-            f"run {run} was not made by `adjudge run`, so its command is unknown. Make it with the command line first."
+            f"run {run} was not made by `adjudge run`, so its command is unknown. Make it with the "
+            "command line first."
         )
     folder.mkdir(exist_ok=True)
     path = folder / f"{run}.{len(_looks(folder, run)) + 1}.db"

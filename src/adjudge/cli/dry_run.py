@@ -29,10 +29,10 @@ def print_dry_run(request: Request, as_json: bool) -> None:
     if estimate.cost_usd and estimate.price_dates:
         cost += f" by published prices of {', '.join(sorted(set(estimate.price_dates.values())))}"
     typer.echo(
-        f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, {estimate.calls - estimate.stored} would be sent.\n"
-        f"{_ruled(estimate.ruled)}"
-        f"{_open(estimate.n_open)}"
-        f"About {estimate.tokens_in} input tokens{cost}; replies not included. Nothing was sent."
+        f"\n{estimate.items} items, {estimate.calls} calls: {estimate.stored} are in the store, "
+        f"{estimate.calls - estimate.stored} would be "
+        f"sent.\n{_ruled(estimate.ruled)}{_open(estimate.n_open)}About {estimate.tokens_in} input "
+        f"tokens{cost}; replies not included. Nothing was sent."
     )
     for batches in estimate.batches:
         most = "" if batches.cost_usd is None else f", at most ${batches.cost_usd:.4f} with replies"
@@ -50,4 +50,7 @@ def _open(n_open: int) -> str:
     """Judgments in steps whose checks are not known before their list is."""
     if not n_open:
         return ""
-    return f"Of {n_open:,} judgments only the first call is counted: how many checks follow depends on its reply.\n"
+    return (
+        f"Of {n_open:,} judgments only the first call is counted: how many checks follow depends on its "
+        "reply.\n"
+    )

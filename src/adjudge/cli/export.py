@@ -48,8 +48,8 @@ def export_command(
 ) -> None:
     """Export one row per item, protocol, criterion, subject and model, in item order.
 
-    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside. Where items
-    have tags or notes, so do the rows.
+    With enough labels, low and high are the interval of each score: 95 % of items have a human label inside.
+    Where items have tags or notes, so do the rows.
     """
     from ..store import open_store
 
@@ -129,7 +129,8 @@ def _reviews(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[
     found = store.reviews(run)
     if not found:
         raise DataError(
-            f"{run.name} has no reviews. Make some: adjudge view {run.name}, page Review; or leave --reviews out."
+            f"{run.name} has no reviews. Make some: adjudge view {run.name}, page Review; or leave "
+            "--reviews out."
         )
     return REVIEW_COLUMNS, map(review_row, found)
 
@@ -157,7 +158,8 @@ def _format_by_suffix(output: Path | None) -> str:
     suffix = "" if output is None else output.suffix.lower().lstrip(".")
     if suffix in ("json", "tsv", "xlsx", "gz"):
         raise DataError(
-            f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv or .parquet, or give --format."
+            f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv or .parquet, or "
+            "give --format."
         )
     return suffix if suffix in ("csv", "parquet") else "jsonl"
 

@@ -36,7 +36,8 @@ def _parse_prices(texts: list[str]) -> tuple[float, float] | dict[str, tuple[flo
             tokens_in, tokens_out = (float(part) for part in text.split(","))
         except ValueError:
             raise DataError(
-                f"--price {text}: write it as IN,OUT in USD per million tokens, for example --price 0.10,0.50."
+                f"--price {text}: write it as IN,OUT in USD per million tokens, for example --price "
+                "0.10,0.50."
             ) from None
         prices[name] = (tokens_in, tokens_out)
     return prices[""] if list(prices) == [""] else prices

@@ -57,7 +57,10 @@ def gate_command(
         None,
         "--max-shift",
         metavar="X",
-        help="With --audit: maximum shift by a probe that must not move the score, in points; default: 5 % of the scale.",
+        help=(
+            "With --audit: maximum shift by a probe that must not move the score, in points; default: 5 "
+            "% of the scale."
+        ),
     ),
     max_injection: str = typer.Option(
         None,
@@ -93,7 +96,9 @@ def gate_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Compare a run with thresholds or a baseline. Exit 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often."""
+    """Compare a run with thresholds or a baseline. Exit 0 good, 1
+    worse, 3 not enough evidence, 4 the judge failed too often.
+    """
     from ..analysis.gate.rules import make_rules
     from ..analysis.gate.run_file import store_of
     from ..analysis.gate.words import gate_sections

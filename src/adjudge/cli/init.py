@@ -19,7 +19,17 @@ from .terminal import print_text
 
 _NAMES = {
     "task": ("task", "instruction", "question", "prompt", "query", "input", "request", "user", "ticket"),
-    "response": ("response", "answer", "output", "completion", "generation", "reply", "prediction", "text", "summary"),
+    "response": (
+        "response",
+        "answer",
+        "output",
+        "completion",
+        "generation",
+        "reply",
+        "prediction",
+        "text",
+        "summary",
+    ),
     "response_a": ("response_a", "answer_a", "output_a", "a"),
     "response_b": ("response_b", "answer_b", "output_b", "b"),
     "reference": ("reference", "expected", "gold", "ideal", "target", "reference_answer", "ground_truth"),
@@ -27,7 +37,7 @@ _NAMES = {
     "system": ("system", "bot", "model", "variant", "version", "assistant"),
     "group": ("group", "conversation", "conversation_id", "doc_id", "document_id", "question_id"),
     "id": ("id", "item", "item_id", "uid", "key"),
-}  # fmt: skip
+}
 """input → the names that columns with it often have, the likeliest first"""
 
 
@@ -136,7 +146,8 @@ _LONGEST_ID = 64
 
 
 def guessed(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """input → column, by their names; without a name for the id, the first column whose values are short and all differ.
+    """input → column, by their names; without a name for the id, the first column whose values are short and
+    all differ.
 
     Items with the same task belong to one group: they are not independent.
     """

@@ -1,6 +1,7 @@
 """Sections as Markdown, for a pull request, a paper or a step summary.
 
-Names come from users' files, so they are escaped: they cannot start a tag, a table cell, a link or a mention."""
+Names come from users' files, so they are escaped: they cannot start a tag, a table cell, a link or a mention.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ from ..untrusted import safe_text
 
 @contextlib.contextmanager
 def writing(output: Path | None, *, is_replacing: bool = True) -> Iterator[IO[bytes]]:
-    """A file that is written completely or not at all, or standard output: byte for byte into a pipe, escaped on a terminal."""
+    """A file that is written completely or not at all, or standard
+    output: byte for byte into a pipe, escaped on a terminal.
+    """
     if output is None:
         file: Any = _TerminalBytes() if sys.stdout.isatty() else sys.stdout.buffer
         yield file
@@ -61,7 +63,9 @@ def _new_file(output: Path, is_replacing: bool) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def as_text(file: IO[bytes]) -> Iterator[IO[str]]:
-    """A binary file as text. It is let go also after an error: otherwise Python closes standard output behind it."""
+    """A binary file as text. It is let go also after an error:
+    otherwise Python closes standard output behind it.
+    """
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
         yield text

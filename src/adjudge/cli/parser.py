@@ -1,7 +1,9 @@
-"""The parser of the command line: plain words in its help and errors, without names of Python types or libraries.
+"""The parser of the command line: plain words in its help and errors, without names of Python types or
+libraries.
 
-What a command takes is declared with the command. Every rule here replaces text, and does nothing where another version of
-the parser words it differently."""
+What a command takes is declared with the command. Every rule here replaces text, and does nothing where
+another version of the parser words it differently.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ from typer.core import TyperCommand
 
 from ..run_options.check import RAY_ADDRESS
 
-# Plain words in the help and error messages of the command line's parser: no names of Python types or libraries.
+# Plain words in the help and error messages of the command line's parser: no names of Python types or
+# libraries.
 #
-# What a command takes is declared with the command. Every rule here replaces text, and does nothing where another version of
-# the parser words it differently.
+# What a command takes is declared with the command. Every rule here replaces text, and does nothing where
+# another version of the parser words it differently.
 
 
 _TYPE_OF_ARGUMENT = re.compile(r"^(  \S+)( <[^<>\n]+>)(?=  |$)", re.MULTILINE)

@@ -74,8 +74,9 @@ class ProgressWatcher(Watcher):
         )
         if batched := [model.name for model in prepared.plan.models if model.is_batched]:
             print_note(
-                f"Batches for {', '.join(batched)}: half the price, answers within 24 hours. Follow-up questions, evaluation "
-                "steps and other calls that depend on an answer are sent one by one, at full price.\n"
+                f"Batches for {', '.join(batched)}: half the price, answers within 24 hours. "
+                "Follow-up questions, evaluation steps and other calls that depend on an answer are "
+                "sent one by one, at full price.\n"
             )
             if in_steps := [protocol.id for protocol in prepared.plan.protocols if protocol.pipeline]:
                 print_note(f"In steps, so that all calls are sent one by one: {', '.join(in_steps)}\n")
@@ -87,7 +88,9 @@ class ProgressWatcher(Watcher):
             threading.Thread(target=self._break_silence, daemon=True).start()
 
     def _break_silence(self) -> None:
-        """Print a line now and then although nothing is done: a run that waits should not look like one that hangs."""
+        """Print a line now and then although nothing is done: a
+        run that waits should not look like one that hangs.
+        """
         while not self._ended.wait(1.0):
             now = time.monotonic()
             if now - self._printed > _SILENT_SECONDS:

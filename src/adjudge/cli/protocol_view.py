@@ -1,4 +1,6 @@
-"""A protocol as `adjudge protocols show` prints it: its texts, its typed questions, or exactly what would be sent for an item."""
+"""A protocol as `adjudge protocols show` prints it: its texts,
+its typed questions, or exactly what would be sent for an item.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def show_prompt(protocol: Protocol, item: Item, order: Order, as_json: bool) -> 
 
 
 def show_typed(protocol: Protocol, spec: str, item: Item | None, order: str, as_json: bool) -> bool:
-    """Show what a decision model is asked: the questions, or the requests for an item; false for other models."""
+    """Show what a decision model is asked: the questions,
+    or the requests for an item; false for other models.
+    """
     from ..models import parse_model
     from ..models.decisions import DecisionModel
 

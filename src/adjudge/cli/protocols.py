@@ -100,7 +100,9 @@ def show_protocol(
         None,
         "--item",
         metavar="FILE:N",
-        help="Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet.",
+        help=(
+            "Show exactly what would be sent for item N of FILE: line N of JSONL, record N of CSV or Parquet."
+        ),
     ),
     rubric: Path = typer.Option(
         None, "--rubric", metavar="FILE", help="A rubric (TOML or JSON), for protocols that accept one."

@@ -78,6 +78,8 @@ def rank_command(
         missing = (
             ""
             if len(rows) == n_next
-            else f" of {n_next}: all other known outputs are compared already; add outputs with --outputs FILE"
+            else (
+                f" of {n_next}: all other known outputs are compared already; add outputs with --outputs FILE"
+            )
         )
         typer.echo(f"{len(rows)} pairs written to {output}{missing}", err=True)

@@ -139,7 +139,8 @@ def _element_text(element: ElementView) -> str:
         passage = f", passage {element.passage}" if element.passage is not None else ""
         is_found = element.grounded == 1.0 or bool(evidence.fields)
         lines.append(
-            f'     evidence: "{evidence.text}" ({"found" + passage if is_found else "not found in the source"})'
+            f'     evidence: "{evidence.text}" '
+            f"({'found' + passage if is_found else 'not found in the source'})"
         )
     return "\n".join(lines)
 

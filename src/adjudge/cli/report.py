@@ -62,7 +62,9 @@ MOST_BRIEFED = 100_000
 def show_report(
     store: str, name: str, *, as_json: bool = False, as_markdown: bool = False, is_finite: bool = False
 ) -> tuple[int, int]:
-    """Print the report of a run, and return how many of its scores and choices were read, and how many there are."""
+    """Print the report of a run, and return how many of its
+    scores and choices were read, and how many there are.
+    """
     from ..analysis.brief.brief import brief_of_run
     from ..analysis.report.report import about_these_items, summarise
     from ..analysis.report.words.report import report_sections

@@ -30,7 +30,10 @@ def run_command(
     items: str = typer.Argument(
         None,
         metavar="[ITEMS|NAME]",
-        help="JSONL, JSON, CSV, Excel or Parquet (also .gz), hf://…, or - for standard input; or a run of the run file.",
+        help=(
+            "JSONL, JSON, CSV, Excel or Parquet (also .gz), hf://…, or - for standard input; or a run of "
+            "the run file."
+        ),
         show_default=False,
     ),
     protocols: list[str] = typer.Option(
@@ -46,8 +49,10 @@ def run_command(
         "-m",
         "--model",
         metavar="[ALIAS=]MODEL",
-        help="openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…, or a model of the run file; repeatable. "
-        "Default: $ADJUDGE_MODEL.",
+        help=(
+            "openai:NAME, http://HOST/v1#NAME, anthropic:NAME, replay:FILE, fake:text=…, or a model of "
+            "the run file; repeatable. Default: $ADJUDGE_MODEL."
+        ),
     ),
     *,
     config: Path = typer.Option(
@@ -60,7 +65,10 @@ def run_command(
         None,
         "--cascade",
         metavar="FILE",
-        help="Judge with the cascade that adjudge cascade wrote: the cheap judge first, the dearer ones where it is unsure.",
+        help=(
+            "Judge with the cascade that adjudge cascade wrote: the cheap judge first, the dearer ones "
+            "where it is unsure."
+        ),
     ),
     check: str = typer.Option(
         None,
@@ -111,8 +119,8 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
     # `kill` and closing the terminal stop a run as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a twelfth
-    # of its CPU.
+    # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a
+    # twelfth of its CPU.
     gc.set_threshold(50_000, 10, 10)
     watcher = ProgressWatcher(is_quiet=quiet)
     command = shlex.join(request.command)
@@ -121,13 +129,15 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
             finished = run_in_thread(request, watcher)
     except Interrupted:
         print_error(
-            f"interrupted; all replies received so far are stored. To resume, run the same command:\n  {command}"
+            "interrupted; all replies received so far are stored. To resume, run the same "
+            f"command:\n  {command}"
         )
         return None, 130
     except (BudgetReached, RateLimited, HostDown) as reached:
         longer = " --patience MINUTES waits longer." if isinstance(reached, HostDown) else ""
         print_error(
-            f"{reached}{longer}\nAll replies received so far are stored. To resume later, run the same command:\n  {command}"
+            f"{reached}{longer}\nAll replies received so far are stored. To resume later, run the "
+            f"same command:\n  {command}"
         )
         return None, 5
     for text in finished.adjustments:
@@ -155,7 +165,8 @@ def _print_submitted(finished: Run, watcher: ProgressWatcher, command: str, as_j
     lines += [f"  {row.model}: {row.note}" for row in held if row.note]
     if n_other > 0 and not held:
         lines.append(
-            f"{n_other:,} calls are in open batches of other runs; adjudge runs lists them. Collect those first."
+            f"{n_other:,} calls are in open batches of other runs; adjudge runs lists them. Collect "
+            "those first."
         )
     print_text(
         "\n".join(

@@ -35,7 +35,8 @@ def was_given(ctx: typer.Context, name: str) -> bool:
 
 
 def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace `**options` of a command by a parameter for each option of a run that it does not declare itself.
+    """Replace `**options` of a command by a parameter for each option of a run that it does not declare
+    itself.
 
     They come after the last parameter that may be given by position; those behind it follow in the help.
     """

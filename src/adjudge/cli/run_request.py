@@ -47,7 +47,9 @@ def request_of(
 
 
 def _given_flags(ctx: typer.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that the user gave, parsed. The others have the default of their declaration, or of the run file."""
+    """The options that the user gave, parsed. The others have
+    the default of their declaration, or of the run file.
+    """
     given = {}
     for name, value in options.items():
         if was_given(ctx, name):
@@ -69,7 +71,8 @@ def _keywords(items: str | None, flags: dict[str, Any], config: Path | None) -> 
     if file is None:
         if items is None:
             raise DataError(
-                "a run needs a file of items: adjudge run ITEMS. Or describe the run in adjudge.toml: adjudge init DATA."
+                "a run needs a file of items: adjudge run ITEMS. Or describe the run in "
+                "adjudge.toml: adjudge init DATA."
             )
         return {"items": items, **flags}
     name = file.run_named(items)
@@ -96,6 +99,6 @@ def _check_given(keywords: Mapping[str, Any]) -> None:
         )
     if not keywords.get("model") and not os.environ.get("ADJUDGE_MODEL"):
         raise DataError(
-            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local, or the variable ADJUDGE_MODEL; "
-            "adjudge models list shows all kinds."
+            "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local, or the "
+            "variable ADJUDGE_MODEL; adjudge models list shows all kinds."
         )

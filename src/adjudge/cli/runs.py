@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 runs_app = typer.Typer(
-    help="List the runs of a store and their batches, show replies, rename, delete and merge runs, cancel batches.",
+    help=(
+        "List the runs of a store and their batches, show replies, rename, delete and merge runs, cancel "
+        "batches."
+    ),
     rich_markup_mode=None,
 )
 runs_app.command("show")(show_replies)
@@ -137,7 +140,9 @@ def delete_run(
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask for confirmation."),
     store: Path = STORE,
 ) -> None:
-    """Delete a run, and the replies that no other run uses. This cannot be undone, and the replies were paid for."""
+    """Delete a run, and the replies that no other run uses.
+    This cannot be undone, and the replies were paid for.
+    """
     from ..store import open_store
 
     with open_store(store) as opened:
@@ -192,9 +197,11 @@ def merge_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Merge the runs, replies, labels and reviews of other stores into one: shards of a run, or work of several machines.
+    """Merge the runs, replies, labels and reviews of other stores into one: shards of a run, or work of
+    several machines.
 
-    Where both stores have a reply to a call, the one in --store is kept. Merging a file again changes nothing.
+    Where both stores have a reply to a call, the one in --store is kept. Merging a file again changes
+    nothing.
     """
     from ..results.merge import merge_stores
 
@@ -222,9 +229,10 @@ def _merge_notes(file: MergedFile) -> Iterator[str]:
             yield f"{file.file}: the store has another run named {run.run}; this one is {run.into} there."
         if run.differing_replies:
             yield (
-                f"{file.file}, run {run.run}: {count(run.differing_replies, 'call has', 'calls have')} another reply "
-                f"in the store, which was kept; {count(run.parsed_again, 'judgment was', 'judgments were')} parsed "
-                "again from it."
+                f"{file.file}, run {run.run}: "
+                f"{count(run.differing_replies, 'call has', 'calls have')} another reply in the "
+                f"store, which was kept; {count(run.parsed_again, 'judgment was', 'judgments were')} "
+                "parsed again from it."
             )
         for n, what in ((run.reviews, "review"), (run.notes, "note")):
             if n:

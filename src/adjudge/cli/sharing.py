@@ -1,4 +1,6 @@
-"""The options of commands that serve pages, and how the pages are shared: addresses, invitations and their links."""
+"""The options of commands that serve pages, and how the
+pages are shared: addresses, invitations and their links.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ HOST = typer.Option(
     "",
     "--host",
     metavar="ADDRESS",
-    help="With --share: the address to listen on. Default: all interfaces; behind a proxy (--public-url), 127.0.0.1.",
+    help=(
+        "With --share: the address to listen on. Default: all interfaces; behind a proxy (--public-url), "
+        "127.0.0.1."
+    ),
 )
 
 
@@ -116,5 +121,6 @@ def _print_links(server: Announced, sharing: Sharing, invitations: Invitations, 
     for one in invitations.all():
         if one.revoked is None and one.name not in new:
             print_text(
-                f"{one.name}  was invited at {one.made}: that link still works. For another: --revoke, then invite again."
+                f"{one.name}  was invited at {one.made}: that link still works. For another: "
+                "--revoke, then invite again."
             )

@@ -1,7 +1,8 @@
 """Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.
 
-An interval, a share and a comparison stay on one line: half an interval reads as another number. A table that is still too
-wide becomes a list with a block for each row."""
+An interval, a share and a comparison stay on one line: half an interval reads as another number. A table that
+is still too wide becomes a list with a block for each row.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from ..untrusted import safe
 
 # Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.
 #
-# An interval, a share and a comparison stay on one line: half an interval reads as another number. A table that is still too
-# wide becomes a list with a block for each row.
+# An interval, a share and a comparison stay on one line: half an interval reads as another number. A table
+# that is still too wide becomes a list with a block for each row.
 
 
 _GAP = "  "

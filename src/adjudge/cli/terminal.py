@@ -1,4 +1,6 @@
-"""Prints results: text, tables and sections for people, JSON for programs. Text of users and judges cannot act on a terminal or a log."""
+"""Prints results: text, tables and sections for people, JSON for
+programs. Text of users and judges cannot act on a terminal or a log.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def ignore_broken_pipe() -> Iterator[None]:
 def print_json(value: Any) -> None:
     """One JSON value on standard output, indented, without escapes for other scripts.
 
-    A GitHub runner reads `##[…]` as a command anywhere in a line; written as `#\\u0023[` it is the same JSON. The other form,
-    `::…::`, must begin a line, which no string in JSON does.
+    A GitHub runner reads `##[…]` as a command anywhere in a line; written as `#\\u0023[` it is the same JSON.
+    The other form, `::…::`, must begin a line, which no string in JSON does.
     """
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     sys.stdout.write(text.replace("##[", "#\\u0023[") + "\n")
@@ -60,9 +62,11 @@ def print_text(text: str) -> None:
 
 
 def _without_commands(text: str, stream: IO[str]) -> str:
-    """The text between lines that turn the commands of a GitHub runner off and on again, where that is needed.
+    """The text between lines that turn the commands of a GitHub runner off and on again, where that is
+    needed.
 
-    The runner reads `::name::` after leading spaces and `##[name]` anywhere in a line. It does not read files.
+    The runner reads `::name::` after leading spaces and `##[name]` anywhere in a line. It does not read
+    files.
     """
     is_runner = os.environ.get("GITHUB_ACTIONS") == "true" and ("::" in text or "##[" in text)
     if not is_runner or _is_file(stream):

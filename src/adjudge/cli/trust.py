@@ -131,7 +131,8 @@ def _check_trust_flags(
         raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
     if versus and scores is not None:
         raise DataError(
-            "--versus compares runs. Give a run instead of --scores; one file of scores may contain several models."
+            "--versus compares runs. Give a run instead of --scores; one file of scores may contain "
+            "several models."
         )
     if stop is not None:
         parse_stop_rule(stop)

@@ -101,7 +101,9 @@ class _Search(NamedTuple):
 
 
 def _of_run(search: _Search, output: Path | None) -> Tuning:
-    """Judge the labelled items with every candidate, then compare. Each candidate is a run of its own, and resumes."""
+    """Judge the labelled items with every candidate, then
+    compare. Each candidate is a run of its own, and resumes.
+    """
     from ..analysis.cascade.answers import answers_of_run, criterion_of_runs
     from ..analysis.labels.read import read_labels_for
     from ..analysis.trust.trust import views_of_judges

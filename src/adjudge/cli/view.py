@@ -78,15 +78,20 @@ def view_command(
         return
     serve(
         lambda reach, bound_port, secrets: build_app(
-            store, port=bound_port, secrets=secrets, given=given, reach=reach,
-            invitations=invited if shared else None, is_behind_proxy=shared is not None and shared.is_behind_proxy,
+            store,
+            port=bound_port,
+            secrets=secrets,
+            given=given,
+            reach=reach,
+            invitations=invited if shared else None,
+            is_behind_proxy=shared is not None and shared.is_behind_proxy,
         ),
         path=path,
         port=port or (sharing.PORT if shared else 0),
         sharing=shared,
         is_opened=not no_browser,
         announce=announcing(shared, invited, [rater_name(name) for name in guest]),
-    )  # fmt: skip
+    )
 
 
 def _export_pages(
@@ -103,7 +108,8 @@ def _export_pages(
     size = f"{written.n_bytes / 1e6:,.1f} MB" if written.n_bytes >= 1e6 else f"{written.n_bytes // 1000:,} kB"
     names = ", ".join(written.runs) if len(written.runs) <= 5 else count(len(written.runs), "run")
     lines = [
-        f"Wrote {count(written.n_pages, 'page')} of {names} to {folder} ({size}). Open {folder / 'index.html'}"
+        f"Wrote {count(written.n_pages, 'page')} of {names} to {folder} ({size}). Open "
+        f"{folder / 'index.html'}"
     ]
     lines += [
         f"{one.run}: the copy has {one.n_items:,} of {count(one.n_all, 'item')}. For more: --items N"

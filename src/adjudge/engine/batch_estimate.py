@@ -48,7 +48,9 @@ class EstimatedBatches:
 
 
 def estimate_usd(model: RemoteModel, planned: PlannedCall, n_bytes: int) -> float | None:
-    """The most that a call may cost in a batch, by the size of its body and the longest reply; none without a price."""
+    """The most that a call may cost in a batch, by the size of
+    its body and the longest reply; none without a price.
+    """
     if model.price is None:
         return None
     tokens_out = model.most_reply_tokens(planned.params)

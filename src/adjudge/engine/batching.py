@@ -1,16 +1,17 @@
 """The batches of a run: calls are collected into batches, submitted, followed, and their replies stored.
 
-A batch is one more way to ask. A reply from a batch is stored as any other; the loop of the run then finds it and parses it.
-Each step is in the store before it is taken (see `store/batches.py`), so that the same command finds every batch again after a
-crash, also one whose creation was never answered, and creates none twice:
+A batch is one more way to ask. A reply from a batch is stored as any other; the loop of the run then finds it
+and parses it. Each step is in the store before it is taken (see `store/batches.py`), so that the same command
+finds every batch again after a crash, also one whose creation was never answered, and creates none twice:
 
-    calls ─ add ─▶ filling ─▶ planned ─ upload ─▶ uploaded ─▶ creating ─ create ─▶ open ─ follow ─▶ ended ─ collect ─▶ collected
+    calls ─ add ─▶ filling ─▶ planned ─ upload ─▶ uploaded ─▶ creating ─ create ─▶ open ─ follow ─▶ ended ─
+    collect ─▶ collected
                                                                 │ no answer: search the provider's list
                                                                 ▼
                                                     open, or proven not to exist: created again
 
-Lines that expired, were cancelled or failed for a passing reason are asked again, alone: in a second batch, and if that does
-not answer them either, as single calls.
+Lines that expired, were cancelled or failed for a passing reason are asked again, alone: in a second batch,
+and if that does not answer them either, as single calls.
 """
 
 from __future__ import annotations
@@ -330,7 +331,8 @@ class Batches:
         await self._store.drop_batch(row, message[:300], is_refused=True)
         return ModelError(
             f"{api.title} refused a batch of {row.n_calls} calls to {row.model}: {message}\n"
-            "Nothing of it was asked. Correct what it says and run the same command again, or leave --batch out."
+            "Nothing of it was asked. Correct what it says and run the same command again, or leave "
+            "--batch out."
         )
 
     # A batch that may have been created
@@ -342,7 +344,10 @@ class Batches:
             if match is not None:
                 return await self._opened(row, match)
             if candidates:
-                note = f"its creation was not answered; it may be {', '.join(candidates)}, which its results will show"
+                note = (
+                    f"its creation was not answered; it may be {', '.join(candidates)}, which its "
+                    "results will show"
+                )
                 return await self._store.change_batch(row, note=note[:300])
             if not is_last:
                 await asyncio.sleep(SETTLE_SECONDS)
@@ -548,7 +553,9 @@ class Batches:
     # Requests that may be repeated
 
     async def _repeated(self, api: BatchApi, request: Callable[[], Awaitable[T | Fault]]) -> T | Fault:
-        """The answer to a request that changes nothing twice; a fault that repeating does not mend is returned."""
+        """The answer to a request that changes nothing twice;
+        a fault that repeating does not mend is returned.
+        """
         started, number = monotonic(), 0
         while True:
             result = await request()
@@ -607,7 +614,9 @@ _UNREADY = re.compile(r"\bfile\b", re.IGNORECASE)
 
 
 def _is_unready(fault: Fault) -> bool:
-    """Whether the uploaded file is not known yet where batches are created: some seconds, with some providers."""
+    """Whether the uploaded file is not known yet where
+    batches are created: some seconds, with some providers.
+    """
     return fault.status in (400, 404, 409) and _UNREADY.search(fault.message) is not None
 
 
@@ -618,7 +627,8 @@ def _pause_after(fault: Fault, number: int) -> float:
 
 def _no_batch_api(api: BatchApi) -> ModelError:
     return ModelError(
-        f"{api.model.endpoint} has no batch API: it answered 404. Leave --batch out, or check the address of {api.model.name}."
+        f"{api.model.endpoint} has no batch API: it answered 404. Leave --batch out, or check the "
+        f"address of {api.model.name}."
     )
 
 

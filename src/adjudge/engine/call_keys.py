@@ -1,4 +1,5 @@
-"""What makes a call a cache hit: its key, a hash of all that the reply depends on, and the stored reply to it.
+"""What makes a call a cache hit: its key, a hash of all that the reply depends on, and the stored reply to
+it.
 
 An unchanged call finds its stored reply; a changed one never does."""
 
@@ -40,7 +41,9 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
 
 
 def _identified(messages: tuple[Message, ...]) -> Any:
-    """Messages as a key covers them: an image by its hash, so that a prompt without images has the key it always had."""
+    """Messages as a key covers them: an image by its hash, so
+    that a prompt without images has the key it always had.
+    """
     if not any(message.images for message in messages):
         return messages
     return [

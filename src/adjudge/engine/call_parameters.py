@@ -1,4 +1,6 @@
-"""The parameters of the calls of a protocol to a model: the run's, the model's own, and what the protocol asks for."""
+"""The parameters of the calls of a protocol to a model: the
+run's, the model's own, and what the protocol asks for.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ Prompts = dict[tuple[int, Order, bool], Rendered]
 def call_for(
     planned: PlannedCall, item: Item, absent: frozenset[str] = frozenset(), prompts: Prompts | None = None
 ) -> tuple[Call, tuple[str, ...]]:
-    """A planned call for one item, and the flags of its prompt; `absent` are optional inputs that no item has.
+    """A planned call for one item, and the flags of its prompt; `absent` are optional inputs that no item
+    has.
 
     Samples and judges share `prompts`: with five samples of an item, its calls take 0.73 of the CPU time.
     """

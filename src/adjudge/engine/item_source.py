@@ -53,7 +53,9 @@ def open_items(
     limit: int | None,
     traces: str | None = None,
 ) -> ItemSource:
-    """The items of a file, of a list of `Item`s or mappings, of a polars or pandas frame, or of a file of traces."""
+    """The items of a file, of a list of `Item`s or mappings,
+    of a polars or pandas frame, or of a file of traces.
+    """
     name = "(given in Python)"
     if traces is not None:
         if not isinstance(items, str | Path):

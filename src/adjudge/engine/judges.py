@@ -1,4 +1,6 @@
-"""The ways of judging of a request: protocols with the rubrics, criteria, steps and examples that the user gives to each."""
+"""The ways of judging of a request: protocols with the rubrics,
+criteria, steps and examples that the user gives to each.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def _judges(request: Request) -> list[Judge]:
     if request.judge:
         if request.protocol or rubrics or criteria:
             raise DataError(
-                "judge lists protocols, rubrics and criteria: leave out protocol, rubric and criterion, or judge."
+                "judge lists protocols, rubrics and criteria: leave out protocol, rubric and "
+                "criterion, or judge."
             )
         judges = [_judge(entry, request) for entry in request.judge]
         return _with_names(judges) if len(judges) > 1 else judges
@@ -177,8 +180,9 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 _FILLERS = frozenset(
-    "a an and answer are as at be been by can could did do does for had has have how if in is it its of on or output "
-    "reply response should so text that the their then there they this to was well were what whether which will with "
+    "a an and answer are as at be been by can could did do does for had has have how if in is it its "
+    "of on or output reply response should so text that the their then there they this to was well "
+    "were what whether which will with "
     "would you your".split()
 )
 
@@ -199,7 +203,8 @@ def only_protocol(request: Request) -> Protocol:
     protocols = loaded_protocols(request, judges)
     if len(protocols) != 1:
         raise ProtocolError(
-            f"an audit has one protocol and one criterion or rubric; {len(protocols)} are given. Audit each alone."
+            f"an audit has one protocol and one criterion or rubric; {len(protocols)} are given. "
+            "Audit each alone."
         )
     return protocols[0]
 
@@ -216,8 +221,8 @@ def loaded_protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol
     for protocol in protocols:
         if protocol.pipeline and request.estimator == "probability":
             raise ProtocolError(
-                f"--estimator probability: protocol {protocol.id} judges in steps, and its score is combined from many "
-                "replies. Leave --estimator out."
+                f"--estimator probability: protocol {protocol.id} judges in steps, and its score is "
+                "combined from many replies. Leave --estimator out."
             )
         is_likelihood = protocol.answer.reader == "likelihood"
         if is_likelihood != (request.estimator == "likelihood") and request.estimator is not None:
@@ -254,6 +259,7 @@ def _check_names(judges: Sequence[Judge], protocols: Sequence[Protocol]) -> None
             other = seen.setdefault((protocol.id, criterion), protocol)
             if other is not protocol:
                 raise ProtocolError(
-                    f"two criteria of protocol {protocol.id} are called '{criterion}'. Name each differently: "
-                    "--criterion NAME=TEXT, name = … in a rubric file, or name = … in the run file."
+                    f"two criteria of protocol {protocol.id} are called '{criterion}'. Name each "
+                    "differently: --criterion NAME=TEXT, name = … in a rubric file, or name = … in "
+                    "the run file."
                 )

@@ -2,8 +2,8 @@
 
     Item ─ render ─▶ Call ─ ask ─▶ Reply ─ parse ─▶ Judgment ─▶ store
 
-Nothing counts as done before it is durable. A run may be stopped at any moment, by Ctrl-C, a budget, a refused key or a
-crash: the same run started again makes only the calls that are missing.
+Nothing counts as done before it is durable. A run may be stopped at any moment, by Ctrl-C, a budget, a
+refused key or a crash: the same run started again makes only the calls that are missing.
 """
 
 from __future__ import annotations
@@ -113,8 +113,9 @@ class Loop:
             self._stopped = reason
 
     async def run(self, items: Iterable[tuple[int, Item]], total: int) -> None:
-        """Judge items, each with its number in the run, at equal distances; raises the reason where the run was
-        stopped before its end."""
+        """Judge items, each with its number in the run, at equal distances; raises the reason where the run
+        was stopped before its end.
+        """
         self.progress.total = total
         try:
             await self._start_all(iter(items))
@@ -193,7 +194,9 @@ class Loop:
         return Claimed(item_calls, await self._store.claim(calls) if calls else Claim())
 
     async def _start(self, claimed: Claimed) -> None:
-        """Make the calls that are ours, parse replies that are stored, and keep for later what others are asking."""
+        """Make the calls that are ours, parse replies that are
+        stored, and keep for later what others are asking.
+        """
         item_calls, claim, in_steps = claimed
         for item_steps in in_steps:
             await self._room.acquire()
@@ -422,7 +425,9 @@ class Loop:
     # A judgment in steps
 
     async def _judge_in_steps(self, item_steps: ItemSteps) -> None:
-        """Ask what each step needs, and store the judgment; the calls of a step are durable before the next begins."""
+        """Ask what each step needs, and store the judgment; the
+        calls of a step are durable before the next begins.
+        """
         seq, item, planned = item_steps
         steps = judgment_in_steps(planned.protocol, item, self._plan.absent, planned.model.questions_a_call)
         answers: list[StepAnswer] = []
@@ -581,7 +586,8 @@ async def judge_all(
 ) -> tuple[Progress, bool]:
     """Judge all items; how far the run is, and whether nothing is left in batches.
 
-    What batches have answered is stored first. With `--wait` the loop runs once more when all batches are collected.
+    What batches have answered is stored first. With `--wait` the loop runs once more when all batches are
+    collected.
     """
     batches = None
     if any(model.is_batched for model in plan.models) or store.batches(run):

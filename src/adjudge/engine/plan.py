@@ -50,7 +50,9 @@ class Plan(Struct, frozen=True):
     models: tuple[Model, ...]
     calls: tuple[PlannedCall, ...]
     steps_for: tuple[int, ...] | None = None
-    """the protocols whose evaluation steps the judge writes, by position; none: all, where `--steps generate` is set"""
+    """the protocols whose evaluation steps the judge writes,
+    by position; none: all, where `--steps generate` is set
+    """
     is_audit: bool = False
     """whether items are those of an audit; the second protocol, if any, lists its levels in reverse order"""
     absent: frozenset[str] = frozenset()
@@ -68,7 +70,9 @@ class Plan(Struct, frozen=True):
         )
 
     def _of_probe(self, item: Item) -> tuple[PlannedCall, ...]:
-        """The calls of an item of an audit. A repeated item has samples that no other item has: never a cache hit."""
+        """The calls of an item of an audit. A repeated item has
+        samples that no other item has: never a cache hit.
+        """
         probe = split_id(item.id)[1]
         number = 1 if probe == LEVELS and len(self.protocols) > 1 else 0
         return tuple(
@@ -85,7 +89,8 @@ class Plan(Struct, frozen=True):
         return self.steps_for is None or number in self.steps_for
 
     def reask_index(self, planned: PlannedCall, number: int = 1) -> int:
-        """The index of a follow-up question to a call, the first, second or third: after those of all planned calls.
+        """The index of a follow-up question to a call, the first, second or third: after those of all planned
+        calls.
 
         The calls for evaluation steps have indices between the first and the second.
         """

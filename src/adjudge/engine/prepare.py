@@ -1,4 +1,6 @@
-"""Prepares a run: loads and checks everything that a request names, so that mistakes are reported before money is spent."""
+"""Prepares a run: loads and checks everything that a request
+names, so that mistakes are reported before money is spent.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,8 @@ def check_renames(renames: Mapping[str, str], protocols: Sequence[Protocol]) -> 
 def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Prepared:
     """Load and check everything that a request names, so that mistakes are reported before money is spent.
 
-    A dry run makes no calls and needs no key. Models made here are added to `opened`, even if this raises: the caller
-    closes them.
+    A dry run makes no calls and needs no key. Models made here are added to `opened`, even if this raises:
+    the caller closes them.
     """
     check_options(request)
     judges = judges_of(request)
@@ -106,7 +108,9 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
 
 
 def _set_score_maps(request: Request, models: Sequence[Model]) -> None:
-    """Give each model the map of its scores: that of its settings, or the run's; `DataError` where none is for it."""
+    """Give each model the map of its scores: that of its
+    settings, or the run's; `DataError` where none is for it.
+    """
     of_run = None if request.map_scores is None else read_score_map(request.map_scores)
     used = False
     for model in models:
@@ -135,22 +139,24 @@ def _check_questions(request: Request, protocols: Sequence[Protocol], models: Se
     others = [model.name for model in models if not model.asks_questions]
     if request.estimator == "decision" and others:
         raise ModelError(
-            f"--estimator decision: {others[0]} is no decision model. Leave --estimator out, or use decisions:NAME, "
-            "systemone:NAME or a server of either format."
+            f"--estimator decision: {others[0]} is no decision model. Leave --estimator out, or use "
+            "decisions:NAME, systemone:NAME or a server of either format."
         )
     for protocol in protocols if deciding else ():
         if protocol.answer.reader == "likelihood":
             raise ProtocolError(
-                f"protocol {protocol.id} asks for the likelihood of a text, and {deciding[0]} answers typed questions. "
-                "Use a protocol that asks for a score."
+                f"protocol {protocol.id} asks for the likelihood of a text, and {deciding[0]} "
+                "answers typed questions. Use a protocol that asks for a score."
             )
         if protocol.examples:
             raise ProtocolError(
-                f"--examples: {deciding[0]} answers typed questions, which show no examples. Leave --examples out."
+                f"--examples: {deciding[0]} answers typed questions, which show no examples. Leave "
+                "--examples out."
             )
         if request.steps == "generate":
             raise ProtocolError(
-                f"--steps generate: {deciding[0]} answers typed questions and writes no steps. Give the steps in a file."
+                f"--steps generate: {deciding[0]} answers typed questions and writes no steps. Give "
+                "the steps in a file."
             )
         for number, step in enumerate(protocol.pipeline):
             if step.kind == "check":
@@ -161,8 +167,8 @@ def _check_questions(request: Request, protocols: Sequence[Protocol], models: Se
             unnamed = has_levels_without_text(protocol) if model.asks_questions else []
             if unnamed:
                 model.warnings.append(
-                    f"the levels of {', '.join(unnamed)} in protocol {protocol.id} have no texts: the labels of the "
-                    "typed question are the numbers of the scale"
+                    f"the levels of {', '.join(unnamed)} in protocol {protocol.id} have no texts: "
+                    "the labels of the typed question are the numbers of the scale"
                 )
 
 
@@ -188,14 +194,16 @@ def _set_batched(request: Request, models: Sequence[Model], protocols: Sequence[
         if model.batch_api() is None:
             cause = "batch = true" if is_set else "--batch"
             raise ModelError(
-                f"{cause}: Adjudge knows no batch API for {model.name}. Models with one are openai:NAME, azure:RESOURCE/DEPLOYMENT, "
-                "gemini:NAME and anthropic:NAME.\nLeave --batch out, or set batch = true in the run file for those of several "
-                "models that have one."
+                f"{cause}: Adjudge knows no batch API for {model.name}. Models with one are "
+                "openai:NAME, azure:RESOURCE/DEPLOYMENT, gemini:NAME and anthropic:NAME.\nLeave "
+                "--batch out, or set batch = true in the run file for those of several models that "
+                "have one."
             )
         likelihoods = [protocol.id for protocol in protocols if protocol.answer.reader == "likelihood"]
         if likelihoods:
             raise ModelError(
-                f"--batch: protocol {likelihoods[0]} asks for likelihoods, which batch APIs do not give. Leave --batch out."
+                f"--batch: protocol {likelihoods[0]} asks for likelihoods, which batch APIs do not "
+                "give. Leave --batch out."
             )
 
 

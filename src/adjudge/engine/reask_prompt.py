@@ -1,4 +1,6 @@
-"""The reask: the prompt of the follow-up question to a judge whose reply has no readable answer, and its call."""
+"""The reask: the prompt of the follow-up question to a
+judge whose reply has no readable answer, and its call.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,19 @@ _REASK_SCORE = {
 
 
 _REASK_CHOICE = {
-    "en": "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else.",
+    "en": (
+        "Your reply holds no choice that can be read. Reply with your choice alone: {format}. Nothing else."
+    ),
     "zh": "您的回复中没有可以读取的选择。请只回复您的选择：{format}。不要写其他内容。",
     "ko": "답변에서 읽을 수 있는 선택을 찾지 못했습니다. 선택만 답하십시오: {format}. 다른 말은 쓰지 마십시오.",
 }
 
 
 _REASK_LIST = {
-    "en": "Your reply holds no list that can be read. Reply with the list alone: one entry a line, numbered, or NONE. Nothing else.",
+    "en": (
+        "Your reply holds no list that can be read. Reply with the list alone: one entry a line, "
+        "numbered, or NONE. Nothing else."
+    ),
     "zh": "您的回复中没有可以读取的列表。请只回复列表：每行一条并编号；没有则回复 无。不要写其他内容。",
     "ko": "답변에서 읽을 수 있는 목록을 찾지 못했습니다. 목록만 답하십시오: 한 줄에 하나씩 번호를 붙이고, 없으면 없음. 다른 말은 쓰지 마십시오.",
 }

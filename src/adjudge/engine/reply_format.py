@@ -53,7 +53,8 @@ _KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
 def schema_of(protocol: Protocol) -> dict[str, Any] | None:
     """The JSON schema of a reply, from the key paths of `[answer]`.
 
-    None where the reply is not JSON, or where the prompt shows keys that no path names: the schema would forbid them.
+    None where the reply is not JSON, or where the prompt shows keys that no path names: the schema would
+    forbid them.
     """
     if protocol.answer.reader != "json":
         return None

@@ -35,7 +35,9 @@ class Request(RunOptions, frozen=True):
     protocol: Protocols = ()
     model: Models = ()
     judge: Judges = ()
-    """several ways of judging, each with what is given to it; in place of `protocol`, `rubric` and `criterion`"""
+    """several ways of judging, each with what is given to
+    it; in place of `protocol`, `rubric` and `criterion`
+    """
     watcher: Watcher | None = None
     command: tuple[str, ...] = ()
 

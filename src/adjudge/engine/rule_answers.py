@@ -1,4 +1,6 @@
-"""Calls that a rule answers in place of a judge: a number, an option or a short answer that equals the reference, or cannot."""
+"""Calls that a rule answers in place of a judge: a number, an
+option or a short answer that equals the reference, or cannot.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _EDGES = " \t\r\n.!\"'`*“”‘’()"
 
 
 def answer_by_rule(protocol: Protocol, item: Item) -> str | None:
-    """The reply that a rule gives in place of a judge, in the protocol's format; none where it is not certain."""
+    """The reply that a rule gives in place of a judge, in
+    the protocol's format; none where it is not certain.
+    """
     if protocol.rule is None:
         return None
     fields = {
@@ -82,7 +86,9 @@ def _is_equal(response: str, reference: str, task: str) -> bool | None:
 
 
 def _is_same_number(ours: re.Match[str], theirs: re.Match[str], task: str) -> bool | None:
-    """Two numbers as written: the same, surely another, or none where rounding, units or the notation leave it open."""
+    """Two numbers as written: the same, surely another, or none
+    where rounding, units or the notation leave it open.
+    """
     if (ours["currency"], ours["unit"].casefold()) != (theirs["currency"], theirs["unit"].casefold()):
         return None
     values = [Decimal(_digits(match)) for match in (ours, theirs)]
@@ -90,9 +96,11 @@ def _is_same_number(ours: re.Match[str], theirs: re.Match[str], task: str) -> bo
         return True
     has_odd_form = any(
         (match["digits"].startswith("0") and len(match["digits"]) > 1)  # a code, not a quantity
-        or (len(match["decimals"] or "") == 4 and len(match["digits"]) <= 3)  # 1.500 may be one thousand five hundred
+        or (
+            len(match["decimals"] or "") == 4 and len(match["digits"]) <= 3
+        )  # 1.500 may be one thousand five hundred
         for match in (ours, theirs)
-    )  # fmt: skip
+    )
     if has_odd_form or _APPROXIMATE.search(task):
         return None
     places = min(len((match["decimals"] or ".")[1:]) for match in (ours, theirs))

@@ -1,4 +1,6 @@
-"""Carries out a request: prepares it, starts or resumes the run in the store, judges all items, and ends the run."""
+"""Carries out a request: prepares it, starts or resumes the
+run in the store, judges all items, and ends the run.
+"""
 
 from __future__ import annotations
 

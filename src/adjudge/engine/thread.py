@@ -1,4 +1,5 @@
-"""A run in a separate thread with its own event loop, so that it works in a script, beside a running event loop and in a notebook.
+"""A run in a separate thread with its own event loop, so that it works in a script, beside a running event
+loop and in a notebook.
 
 The calling thread waits, and passes Ctrl-C on."""
 
@@ -32,7 +33,8 @@ def run_in_thread(request: Request, watcher: Watcher | None = None) -> Run:
     while not worker.has_ended.is_set():
         try:
             worker.has_ended.wait(_POLL_SECONDS)
-            # `asyncio.run` turns the first Ctrl-C into a cancellation, which waits until this function returns.
+            # `asyncio.run` turns the first Ctrl-C into a cancellation, which waits until this function
+            # returns.
             is_interrupted = outer is not None and outer.cancelling() > 0 and ends_at == float("inf")
         except KeyboardInterrupt:
             is_interrupted = True

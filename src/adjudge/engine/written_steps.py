@@ -1,4 +1,5 @@
-"""Evaluation steps that the judge writes itself, once per run: their prompt, their call, and the plan with them.
+"""Evaluation steps that the judge writes itself, once per run: their prompt, their call, and the plan with
+them.
 
 An idea of G-Eval (Liu et al. 2023)."""
 
@@ -43,7 +44,8 @@ def _steps_prompt(protocol: Protocol) -> str:
     criterion = protocol.criterion_text or (rubric.criterion if rubric else "")
     lines = [
         "You are going to grade many responses, one at a time, by the criterion below.",
-        "Write down the steps that you will follow for each of them: three to six, short, in an order that makes sense,",
+        "Write down the steps that you will follow for each of them: three to six, short, in an "
+        "order that makes sense,",
         "so that two careful graders who follow them would come to the same score.",
         "",
         "Criterion:",
@@ -81,7 +83,8 @@ async def with_written_steps(plan: Plan, store: Store, run: RunRow, watcher: Wat
         steps = written_steps(reply.text)
         if not steps:
             raise ModelError(
-                f"{model.name} wrote no evaluation steps: its reply is empty. Write them yourself, with --steps FILE."
+                f"{model.name} wrote no evaluation steps: its reply is empty. Write them yourself, "
+                "with --steps FILE."
             )
         protocols.append(with_digest(protocol, steps=steps))
         watcher.wrote_steps(protocols[-1])

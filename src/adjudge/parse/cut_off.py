@@ -1,7 +1,7 @@
 """Replies that were cut off.
 
-An answer is complete beyond doubt where a closing mark follows it, or so much text that no continuation changes how it
-is read.
+An answer is complete beyond doubt where a closing mark follows it, or so much text that no continuation
+changes how it is read.
 """
 
 from __future__ import annotations

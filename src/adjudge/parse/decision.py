@@ -1,8 +1,10 @@
-"""From the answers of a decision model to a `Judgment`: probabilities of levels become a score, of options a choice.
+"""From the answers of a decision model to a `Judgment`: probabilities of levels become a score, of options a
+choice.
 
-Reads both formats: OpenAI's list of answers with names, and System One's object of answers by ID. A score is the
-expected value on the protocol's own scale, from the probabilities, never the server's rounded one. An answer that is not
-a distribution over the options that were asked is `unparsed` with the reason; it never becomes a number.
+Reads both formats: OpenAI's list of answers with names, and System One's object of answers by ID. A score is
+the expected value on the protocol's own scale, from the probabilities, never the server's rounded one. An
+answer that is not a distribution over the options that were asked is `unparsed` with the reason; it never
+becomes a number.
 """
 
 from __future__ import annotations

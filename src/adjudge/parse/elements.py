@@ -12,14 +12,18 @@ from .free.lists import read_list
 
 
 class Entry(NamedTuple):
-    """One entry of a field that is judged as an element, and what stands before it, for elements that need their context."""
+    """One entry of a field that is judged as an element, and what
+    stands before it, for elements that need their context.
+    """
 
     text: str
     before: FieldValue = ""
 
 
 def _entries_of(value: FieldValue) -> list[Entry]:
-    """The entries of a list; an object is its text. A text is read as a list where it is one, and is otherwise one entry."""
+    """The entries of a list; an object is its text. A text is
+    read as a list where it is one, and is otherwise one entry.
+    """
     if isinstance(value, str):
         listing = read_list(value)
         return [
@@ -102,4 +106,6 @@ ELEMENT_RULES: dict[str, Callable[[FieldValue], list[Entry]]] = {
     "assistant_turns": _assistant_turns,
     "tool_steps": _tool_steps,
 }
-"""How a field of an item becomes elements, by the name in `rule` of an extract step. A new rule is one entry here."""
+"""How a field of an item becomes elements, by the name in
+`rule` of an extract step. A new rule is one entry here.
+"""

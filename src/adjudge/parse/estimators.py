@@ -1,4 +1,6 @@
-"""From a reply to the judgment that is stored, by its estimator: parsed, probability, likelihood, decision; or by a rule."""
+"""From a reply to the judgment that is stored, by its estimator:
+parsed, probability, likelihood, decision; or by a rule.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def judge(
     *,
     by_probability: bool = False,
 ) -> Judgment:
-    """The judgment in a reply, with the flags of its prompt; by expected value where log-probabilities were requested."""
+    """The judgment in a reply, with the flags of its prompt; by
+    expected value where log-probabilities were requested.
+    """
     flags = (*flags, *reply.flags)
     if protocol.answer.reader == "likelihood":
         judgment = read_likelihood(protocol, item, reply)
@@ -43,7 +47,9 @@ def judge(
 
 
 def _expected(score: Score, reply: Reply, protocol: Protocol) -> Score:
-    """The same score by the estimator `probability`; unparsed where the scale's tokens have too little probability."""
+    """The same score by the estimator `probability`; unparsed
+    where the scale's tokens have too little probability.
+    """
     scale = protocol.criteria[score.criterion]
     if score.status != "ok" or score.span is None or scale is None or reply.logprobs is None:
         return structs.replace(

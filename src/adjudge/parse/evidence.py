@@ -33,7 +33,9 @@ def quotes_stand(evidence: tuple[str, ...], judged: str) -> tuple[bool, ...]:
 
 
 def judged_text(protocol: Protocol, item: Item | None, subject: Subject | None) -> str | None:
-    """The text that quotations are to stand in: the judged response, or what the protocol names; none without it."""
+    """The text that quotations are to stand in: the judged
+    response, or what the protocol names; none without it.
+    """
     if item is None:
         return None
     name = "response" if subject is None else f"response_{subject}"

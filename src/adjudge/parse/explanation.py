@@ -33,15 +33,24 @@ def said_in(text: str, answers: list[Span], answer: Answer) -> str:
 
 
 _REASONS = (
-    "reason", "reasons", "reasoning", "explanation", "rationale", "feedback", "justification", "comment", "analysis",
-)  # fmt: skip
+    "reason",
+    "reasons",
+    "reasoning",
+    "explanation",
+    "rationale",
+    "feedback",
+    "justification",
+    "comment",
+    "analysis",
+)
 _FENCE = lazily(r"```[a-z]*", re.I)
 
 
 def _said_in_json(plain: str, answers: list[Span]) -> str | None:
     """What a reply says whose answer is inside a JSON object; none where it is not.
 
-    That is the object's reason, or the whole object where no key has the name of one, and the prose around it.
+    That is the object's reason, or the whole object where no key has the name of one, and the prose around
+    it.
     """
     start, end = plain.find("{"), plain.rfind("}") + 1
     if start < 0 or not any(start <= first and last <= end for first, last in answers):

@@ -1,4 +1,6 @@
-"""What a judgment is flagged for: another language, a winner with fewer points, an overall score unlike its parts."""
+"""What a judgment is flagged for: another language, a winner
+with fewer points, an overall score unlike its parts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def flags_of(protocol: Protocol, judgment: Judgment, reply: JudgeReply) -> tuple
 
 
 def _is_between_levels(score: Score, protocol: Protocol, text: str) -> bool:
-    """Whether a score without a value lies between two levels, as 4.5 does on 1, 2, …, 5, and not beyond the ends."""
+    """Whether a score without a value lies between two levels,
+    as 4.5 does on 1, 2, …, 5, and not beyond the ends.
+    """
     scale = protocol.criteria.get(score.criterion)
     if score.status != "out_of_range" or score.span is None or scale is None or scale.limits is None:
         return False

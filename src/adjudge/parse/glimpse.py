@@ -1,7 +1,7 @@
 """What a reply shows of an answer although it is not in the format that was asked for.
 
-A follow-up question must not override it: a judge that writes "I would give it 5" and then answers "1" has contradicted
-itself.
+A follow-up question must not override it: a judge that writes "I would give it 5" and then answers "1" has
+contradicted itself.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ _NUMBER_KEYS = ("number", "no", "n", "id", "index", "point", "claim")
 
 
 def _numbered(entries: list[Any], key: str) -> int | None:
-    """Where a list of objects has the one with this number; in a list without numbers, the entry at that position."""
+    """Where a list of objects has the one with this number;
+    in a list without numbers, the entry at that position.
+    """
     if not key.isdigit():
         return None
     numbers = [
@@ -101,7 +103,9 @@ _TRUTHS = {True: ("true", "yes", "supported", "met"), False: ("false", "no", "no
 
 
 def option_of(entry: FoundValue, names: OptionNames) -> Reading:
-    """A JSON value as one of several named options: its name, or a truth value where the names are yes and no."""
+    """A JSON value as one of several named options: its
+    name, or a truth value where the names are yes and no.
+    """
     value = entry.value
     if isinstance(value, bool):
         written = next((word for word in _TRUTHS[value] if names.exactly(word)), "")

@@ -1,9 +1,10 @@
 """GPTScore: from the log-probabilities of a given text to a score, and to what must be seen beside it.
 
 The score is the mean log-probability of the target's tokens after the prompt (Fu et al. 2023, with equal
-weights); of two targets that are each asked given the other, the mean of the two. It is partly a signal of copying and of length, so the judgment carries both, and the likelihood that
-the text has without any prompt: a reader of the score can see when a baseline does as well. Nothing is
-generated here and nothing is searched for in a text.
+weights); of two targets that are each asked given the other, the mean of the two. It is partly a signal of
+copying and of length, so the judgment carries both, and the likelihood that the text has without any prompt:
+a reader of the score can see when a baseline does as well. Nothing is generated here and nothing is searched
+for in a text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Takes missing answers from the replies to follow-up questions: when a judgment needs one, and what it then says."""
+"""Takes missing answers from the replies to follow-up
+questions: when a judgment needs one, and what it then says.
+"""
 
 from __future__ import annotations
 

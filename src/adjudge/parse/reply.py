@@ -104,7 +104,9 @@ class JudgeReply:
         return said_in(self.text, self._spans, self.answer)
 
     def is_marked(self, span: tuple[int, int] | None) -> bool:
-        """Whether an answer stands where the protocol wants it, and not in prose before an answer that never came."""
+        """Whether an answer stands where the protocol wants it,
+        and not in prose before an answer that never came.
+        """
         answer = self.answer
         if span is None:
             return False

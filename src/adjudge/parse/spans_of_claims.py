@@ -10,7 +10,8 @@ _EDGES = " \t\n\"'`.,;:!?-…"
 
 
 def find_place(element: str, text: str, after: int = 0) -> Span | None:
-    """Where a text holds an element word for word, the first time behind a place, otherwise the first time at all.
+    """Where a text holds an element word for word, the first time behind a place, otherwise the first time at
+    all.
 
     Case, white space and the marks at its edges do not count. None where it was put into other words.
     """

@@ -1,9 +1,9 @@
 """Probes of an audit: deterministic edits of items that must not move a score, or must.
 
-A probe is a folder with `probe.toml`: texts and the name of an edit, no code. This module knows the edits, decides which
-probes apply to a protocol, and makes the items of an audit. No model writes a probe, and the same seed makes the same
-items. An edited item has the id `ITEM ~ PROBE`; the unchanged item keeps its own, so that it has the same calls as in
-an ordinary run.
+A probe is a folder with `probe.toml`: texts and the name of an edit, no code. This module knows the edits,
+decides which probes apply to a protocol, and makes the items of an audit. No model writes a probe, and the
+same seed makes the same items. An edited item has the id `ITEM ~ PROBE`; the unchanged item keeps its own, so
+that it has the same calls as in an ordinary run.
 """
 
 from __future__ import annotations
@@ -33,9 +33,20 @@ CONTROL = "/control"
 _BETWEEN = " ~ "
 
 Edit = Literal[
-    "append", "prepend", "replace", "repeat", "bullets", "bold", "typos", "truncate", "shuffle", "swap", "negate",
-    "shuffle_sources", "reverse_levels",
-]  # fmt: skip
+    "append",
+    "prepend",
+    "replace",
+    "repeat",
+    "bullets",
+    "bold",
+    "typos",
+    "truncate",
+    "shuffle",
+    "swap",
+    "negate",
+    "shuffle_sources",
+    "reverse_levels",
+]
 ProbeKind = Literal["must_not_move", "injection", "must_move"]
 """What a judge should do: keep its score, ignore instructions in the judged text, or notice the damage."""
 
@@ -169,8 +180,16 @@ def _problems(variant: Variant, probe: Probe) -> Iterable[str]:
 
 _RESPONSES = ("response", "generated_response", "summary", "answer", "output")
 _SOURCES = (
-    "source_text", "source", "reviews", "context", "documents", "document", "description", "key_features", "specifications",
-)  # fmt: skip
+    "source_text",
+    "source",
+    "reviews",
+    "context",
+    "documents",
+    "document",
+    "description",
+    "key_features",
+    "specifications",
+)
 
 
 def response_field(protocol: Protocol, given: str = "") -> str:
@@ -188,8 +207,8 @@ def response_field(protocol: Protocol, given: str = "") -> str:
         found = [name for name in (*_RESPONSES, *protocol.transcripts, *reversed(names)) if name in names]
     if not found:
         raise DataError(
-            f"{protocol.id}: no input of this protocol is known to be the judged text. Name it with --response; the "
-            f"inputs are: {', '.join(names)}."
+            f"{protocol.id}: no input of this protocol is known to be the judged text. Name it with "
+            f"--response; the inputs are: {', '.join(names)}."
         )
     return found[0]
 

@@ -1,7 +1,7 @@
 """The pytest plugin: judging inside tests with the fixture `judge`.
 
-pytest loads this file in every project that has Adjudge installed, so it imports no other module of Adjudge before a test
-uses `judge`, and its hooks do almost nothing until then.
+pytest loads this file in every project that has Adjudge installed, so it imports no other module of Adjudge
+before a test uses `judge`, and its hooks do almost nothing until then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "adjudge_store",
-        "the store, relative to the root folder, where neither --adjudge-store nor ADJUDGE_STORE names one; default: adjudge.db",
+        "the store, relative to the root folder, where neither --adjudge-store nor ADJUDGE_STORE "
+        "names one; default: adjudge.db",
     )
 
 

@@ -1,4 +1,5 @@
-"""What pytest prints of a test that failed: its judgments, with the judge's reasons and how to see its replies.
+"""What pytest prints of a test that failed: its judgments, with the judge's reasons and how to see its
+replies.
 
 Texts come from judges and from users' files: all are escaped for the terminal."""
 

@@ -1,7 +1,9 @@
-"""The fixture `judge`: calls a judge from a test, through the store, so that an unchanged test makes no calls.
+"""The fixture `judge`: calls a judge from a test, through the store, so that an unchanged test makes no
+calls.
 
-Does not import pytest. Each use of `judge` or `judge.many` is one run, named after the test and a hash of all that is
-asked: the same test resumes its run, a changed one starts another."""
+Does not import pytest. Each use of `judge` or `judge.many` is one run, named after the test and a hash of all
+that is asked: the same test resumes its run, a changed one starts another.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ class Judge:
         model: str | Model | None = None,
         **keywords: Any,
     ) -> Outcome:
-        """Judge one item: its fields by name, or as a mapping. `rubric`, `criterion`, `samples`, … as in `adjudge run`."""
+        """Judge one item: its fields by name, or as a mapping.
+        `rubric`, `criterion`, `samples`, … as in `adjudge run`.
+        """
         __tracebackhide__ = True
         options = {name: keywords.pop(name) for name in OPTIONS if name in keywords}
         loaded = self._loaded(protocol, options)
@@ -191,8 +195,8 @@ class Judge:
         name = spec or self._configured.model
         if not name:
             raise ModelError(
-                "no judge model is set. Set one with --adjudge-model, with adjudge_model in pytest's configuration, "
-                "in the variable ADJUDGE_MODEL, or as judge(…, model=…)."
+                "no judge model is set. Set one with --adjudge-model, with adjudge_model in pytest's "
+                "configuration, in the variable ADJUDGE_MODEL, or as judge(…, model=…)."
             )
         from ..models import parse_model
 
@@ -268,7 +272,8 @@ def _check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mappin
         if name not in known:
             suggestion = _suggestion(name, (*known, *OPTIONS))
             raise DataError(
-                f"protocol {protocol.id} has no input {name!r}.{suggestion} It takes {', '.join(protocol.inputs)}."
+                f"protocol {protocol.id} has no input {name!r}.{suggestion} It takes "
+                f"{', '.join(protocol.inputs)}."
             )
 
 
@@ -303,7 +308,9 @@ def _run_name(
 
 
 def with_absolute_file(spec: str, folder: Path, first: Path | None = None) -> str:
-    """The name of a model with the path of its file made absolute: in `first` where it exists there, else in `folder`."""
+    """The name of a model with the path of its file made absolute:
+    in `first` where it exists there, else in `folder`.
+    """
     for form in FILE_FORMS:
         if spec.startswith(form):
             path = os.path.expanduser(spec.removeprefix(form))
@@ -314,7 +321,9 @@ def with_absolute_file(spec: str, folder: Path, first: Path | None = None) -> st
 
 
 def _without_our_frames(work: Callable[[], Any], *, is_many: bool = True) -> Any:
-    """Call a function; an error is raised without our frames and without the name of the temporary items file."""
+    """Call a function; an error is raised without our frames
+    and without the name of the temporary items file.
+    """
     __tracebackhide__ = True
     from ..engine import Interrupted
 

@@ -1,4 +1,5 @@
-"""What `judge` returns to a test: scores, a choice, the judge's explanation; for several items also their mean.
+"""What `judge` returns to a test: scores, a choice, the judge's explanation; for several items also their
+mean.
 
 A failed judgment has no score: `score` is none, never a default number. No model is called here."""
 
@@ -43,8 +44,8 @@ class Outcome:
     def score(self) -> Any:
         """The score on the protocol's scale, a number; none where the judgment failed, and `status` says why.
 
-        It has no narrower type, so that `outcome.score >= 4` passes a type checker: where there is no score, the plugin
-        turns the comparison into a failure that says so.
+        It has no narrower type, so that `outcome.score >= 4` passes a type checker: where there is no score,
+        the plugin turns the comparison into a failure that says so.
         """
         __tracebackhide__ = True
         return self._one_score("score").value
@@ -213,7 +214,8 @@ class Outcomes(list[Outcome]):
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """criterion → the mean score, or for a choice the share won by `a`, with its interval and number of failures.
+        """criterion → the mean score, or for a choice the share won by `a`, with its interval and number of
+        failures.
 
         Items of one `group` count as one observation.
         """
@@ -226,7 +228,8 @@ class Outcomes(list[Outcome]):
         estimates = self.estimates
         if len(estimates) != 1:
             raise DataError(
-                f"there are {len(estimates)} criteria. Choose one: .estimates[{next(iter(estimates), '…')!r}]."
+                f"there are {len(estimates)} criteria. Choose one: "
+                f".estimates[{next(iter(estimates), '…')!r}]."
             )
         return next(iter(estimates.values()))
 
@@ -276,7 +279,9 @@ def _dot(subject: Subject | None) -> str:
 
 
 def _scores_and_choices(origin: Origin, results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    """Scores and choices; a failed row is a choice where its criterion has no scale, or comes after its scores."""
+    """Scores and choices; a failed row is a choice where its
+    criterion has no scale, or comes after its scores.
+    """
     scores: list[Result] = []
     choices: list[Result] = []
     for result in results:

@@ -1,8 +1,8 @@
 """Fences: tags around judged text that it cannot close.
 
-The tags are the input's name, so that a prompt reads naturally and its beginning is the same for all items of one source.
-Only where some text of the item contains such a tag, in any disguise, do both tags get a suffix: a hash of the fenced
-text. It is stable, and no text of the item contains it.
+The tags are the input's name, so that a prompt reads naturally and its beginning is the same for all items of
+one source. Only where some text of the item contains such a tag, in any disguise, do both tags get a suffix:
+a hash of the fenced text. It is stable, and no text of the item contains it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ def field_text(value: FieldValue) -> str:
 
 
 def numbered_text(entries: Iterable[str], first: int = 1) -> str:
-    """Entries with their numbers in brackets; further lines are indented, so that none looks like another entry."""
+    """Entries with their numbers in brackets; further lines
+    are indented, so that none looks like another entry.
+    """
     blocks = []
     for number, entry in enumerate(entries, first):
         lines = entry.split("\n")

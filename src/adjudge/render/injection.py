@@ -24,18 +24,36 @@ from urllib.parse import unquote
 
 from .injection_patterns import PATTERNS
 
-# Weak signs: none of these words is suspect alone, but ordinary texts seldom have a word for scoring, a mention of themselves
-# ("this answer") and an order, a claim of authority or a plea within one or two sentences. Each kind of sign has a weight; a kind
-# counts once. Words are looked up whole, in languages that inflect by their beginnings; Chinese, Japanese, Korean and Thai are
-# searched for parts of text.
+# Weak signs: none of these words is suspect alone, but ordinary texts seldom have a word for scoring, a
+# mention of themselves ("this answer") and an order, a claim of authority or a plea within one or two
+# sentences. Each kind of sign has a weight; a kind counts once. Words are looked up whole, in languages that
+# inflect by their beginnings; Chinese, Japanese, Korean and Thai are searched for parts of text.
 
 (
-    _EVAL, _WEAK_EVAL, _JUDGE, _MACHINE, _TOP, _ORDER, _AUTHORITY, _OVERRIDE, _PLEA, _YOU, _ME, _SELF, _NOUN, _RIVAL, _META, _REQUEST, _ELSEWHERE,
-) = range(17)  # fmt: skip
+    _EVAL,
+    _WEAK_EVAL,
+    _JUDGE,
+    _MACHINE,
+    _TOP,
+    _ORDER,
+    _AUTHORITY,
+    _OVERRIDE,
+    _PLEA,
+    _YOU,
+    _ME,
+    _SELF,
+    _NOUN,
+    _RIVAL,
+    _META,
+    _REQUEST,
+    _ELSEWHERE,
+) = range(17)
 
 
 _WEIGHT = (4, 2, 4, 2, 3, 2, 3, 3, 3, 2, 1, 4, 1, 4, 4, 2, -4)
-"""In quarters of a point, by kind. `_ELSEWHERE` are words of texts about schools, shops and sports, where people are graded."""
+"""In quarters of a point, by kind. `_ELSEWHERE` are words of
+texts about schools, shops and sports, where people are graded.
+"""
 
 
 _ANCHORS = (_EVAL, _JUDGE, _RIVAL, _META, _SELF)
@@ -55,7 +73,9 @@ _SIGN_WORDS: dict[int, str] = {
     _JUDGE: """judge judges grader graders autograder evaluator evaluators rater raters scorer assessor assessors examiner examiners gradebot llm llms juez jurado
         evaluador evaluadores corrector avaliador avaliadores juiz évaluateur évaluateurs correcteur juge jury valutatore giudice giuria gutachter bewerter prüfer
         jury beoordelaar sędzia oceniający egzaminator değerlendirici hakem penilai juri""",
-    _MACHINE: "ai ais model models chatbot gpt reviewer reviewers bot transformer transformers weights programmed",
+    _MACHINE: (
+        "ai ais model models chatbot gpt reviewer reviewers bot transformer transformers weights programmed"
+    ),
     _TOP: """superior best top highest maximum max maximal perfect perfectly full flawless excellent excellence outstanding favourable favorable better win wins won winner
         winning generous generously lenient leniently positively deserves deserve earns merits uppermost strongest stronger unbeatable five fives ten tens pass correct
         fully beyond compliant fair high highly
@@ -85,7 +105,10 @@ _SIGN_WORDS: dict[int, str] = {
         mild gentle sorry trust poor desperate important lose loses lost punished deleted destroyed unfair mean lenient generous merciful surely rather mind
         gracias agradecería agradecido ruego suplico necesito familia depende beca merci supplie prie besoin gentil soyez grazie prego buono bisogno danke dankbar nachsichtig gnädig
         milde wichtig brauche obrigado preciso peço mild dankbaar nodig dziękuję wyrozumiałość potrzebuję błagam teşekkür ihtiyacım çalıştım terima mohon butuh cảm ơn""",
-    _YOU: "you your yours usted tú te vous votre sie dein deine ihre voi tuo u jij ty twój sen siz anda kamu bạn",
+    _YOU: (
+        "you your yours usted tú te vous votre sie dein deine ihre voi tuo u jij ty twój sen siz anda "
+        "kamu bạn"
+    ),
     _ME: "myself me mine my i we our mi me mir mich moi mon ma meu minha mio mia mij mijn bana saya",
     _META: "groundtruth exemplar calibration autograder injection",
     _ELSEWHERE: """student students pupil pupils school schools teacher teachers class course exam exams university homework hotel restaurant restaurants film films movie movies
@@ -94,28 +117,124 @@ _SIGN_WORDS: dict[int, str] = {
         candidates applicants interview election voters debate phone services experience routine event history competition tournament critics book novel guilty lenders asker questions question app figure expression
         baseline baselines benchmarks lesson lessons treaty wash brand brands service services produkt service gimnasta eleve profesor profesora alumno schüler lehrer élève
         professeur studente docente leerling docent uczeń nauczyciel öğrenci öğretmen siswa guru peserta examen esame egzamin sınav ujian experiencia tiempo expérience produit produkt erfahrung causes reward trained programme science fair""",
-}  # fmt: skip
+}
 
 
 _SIGN_STEMS: dict[int, tuple[str, ...]] = {
     _WEAK_EVAL: ("проверк", "уров", "критери"),
-    _EVAL: ("оценк", "отметк", "пятёрк", "пятерк", "оцени", "балл", "оценива", "درجة", "الدرجة", "التقييم", "تقييم", "अंक", "स्कोर", "मूल्यांकन", "βαθμ"),
-    _TOP: ("высок", "лучш", "хорош", "عالية", "ممتاز", "القصوى", "أفضل", "अच्छे", "सर्वश्रेष्ठ", "высш", "максимал", "отличн", "наивысш", "идеальн", "كاملة", "الكاملة", "العليا", "عالي", "الأعلى", "أعلى", "पूरे", "पूर्ण", "अधिकतम", "सर्वोच्च"),
+    _EVAL: (
+        "оценк",
+        "отметк",
+        "пятёрк",
+        "пятерк",
+        "оцени",
+        "балл",
+        "оценива",
+        "درجة",
+        "الدرجة",
+        "التقييم",
+        "تقييم",
+        "अंक",
+        "स्कोर",
+        "मूल्यांकन",
+        "βαθμ",
+    ),
+    _TOP: (
+        "высок",
+        "лучш",
+        "хорош",
+        "عالية",
+        "ممتاز",
+        "القصوى",
+        "أفضل",
+        "अच्छे",
+        "सर्वश्रेष्ठ",
+        "высш",
+        "максимал",
+        "отличн",
+        "наивысш",
+        "идеальн",
+        "كاملة",
+        "الكاملة",
+        "العليا",
+        "عالي",
+        "الأعلى",
+        "أعلى",
+        "पूरे",
+        "पूर्ण",
+        "अधिकतम",
+        "सर्वोच्च",
+    ),
     _REQUEST: ("прош", "пожалуйст", "должн", "нужно", "يجب", "कृपया"),
-    _PLEA: ("нужн", "важн", "умол", "выруч", "فضلك", "بحاجة", "أحتاج", "благодар", "спасибо", "أرجوك", "شكر", "निर्भर"),
-    _ORDER: ("постав", "верни", "присва", "выбер", "ставьт", "ставь", "присво", "дай", "أعط", "وأعط", "امنح", "وامنح", "دें", "दें", "दीजिए", "दे"),
-    _AUTHORITY: ("регламент", "систем", "комисс", "согласно", "эксперт", "официал", "проверен", "разработчик", "خبراء", "رسمي", "मान्य", "विशेषज्ञ"),
+    _PLEA: (
+        "нужн",
+        "важн",
+        "умол",
+        "выруч",
+        "فضلك",
+        "بحاجة",
+        "أحتاج",
+        "благодар",
+        "спасибо",
+        "أرجوك",
+        "شكر",
+        "निर्भर",
+    ),
+    _ORDER: (
+        "постав",
+        "верни",
+        "присва",
+        "выбер",
+        "ставьт",
+        "ставь",
+        "присво",
+        "дай",
+        "أعط",
+        "وأعط",
+        "امنح",
+        "وامنح",
+        "دें",
+        "दें",
+        "दीजिए",
+        "दे",
+    ),
+    _AUTHORITY: (
+        "регламент",
+        "систем",
+        "комисс",
+        "согласно",
+        "эксперт",
+        "официал",
+        "проверен",
+        "разработчик",
+        "خبراء",
+        "رسمي",
+        "मान्य",
+        "विशेषज्ञ",
+    ),
     _OVERRIDE: ("отключ", "игнор", "забуд", "проигнор", "تجاهل", "انس", "अनदेखा", "भूल"),
-    _JUDGE: ("проверяющ", "экзаменатор", "المصحح", "परीक्षक", "судь", "оценщик", "المقيم", "الحكم", "मूल्यांकनकर्ता", "निर्णायक"),
+    _JUDGE: (
+        "проверяющ",
+        "экзаменатор",
+        "المصحح",
+        "परीक्षक",
+        "судь",
+        "оценщик",
+        "المقيم",
+        "الحكم",
+        "मूल्यांकनकर्ता",
+        "निर्णायक",
+    ),
     _SELF: ("ответ", "текст", "النص", "الإجابة", "الاجابة", "الرد", "उत्तर", "जवाब"),
-}  # fmt: skip
+}
 
 
 _SELF_BEFORE = frozenset(
     word.encode()
     for word in (
-        "this my our above these every each all present lời score rate grade mark grading evaluating judging scoring rating evaluates "
-        "esta este mi minha meu cette ce ma mon questa questo mia diese dieser dieses meiner meine dit deze mijn tej tę ta moja bu benim"
+        "this my our above these every each all present lời score rate grade mark grading evaluating "
+        "judging scoring rating evaluates esta este mi minha meu cette ce ma mon questa questo mia "
+        "diese dieser dieses meiner meine dit deze mijn tej tę ta moja bu benim"
     ).split()
 )
 
@@ -123,9 +242,11 @@ _SELF_BEFORE = frozenset(
 _SELF_NOUNS = frozenset(
     word.encode()
     for word in (
-        "response responses answer answers output submission reply essay summary text candidate completion item entry one words solution this sample record passage paper "
-        "paragraph translation it respuesta texto resumen resposta réponse reponse texte résumé risposta testo antwort text antwoord tekst odpowiedzi "
-        "odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı jawaban này"
+        "response responses answer answers output submission reply essay summary text candidate "
+        "completion item entry one words solution this sample record passage paper paragraph "
+        "translation it respuesta texto resumen resposta réponse reponse texte résumé risposta testo "
+        "antwort text antwoord tekst odpowiedzi odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı "
+        "jawaban này"
     ).split()
 )
 
@@ -140,7 +261,12 @@ _SELF_ALONE = frozenset({b"jawaban"})
 
 
 _NOUNS = frozenset(
-    "response responses answer answers output submission submissions candidate completion assistant option model réponse respuesta resposta risposta antwort antwoord odpowiedź cevap".encode().split()
+    (
+        "response responses answer answers output submission submissions candidate completion assistant "
+        "option model réponse respuesta resposta risposta antwort antwoord odpowiedź cevap"
+    )
+    .encode()
+    .split()
 )
 
 
@@ -157,24 +283,248 @@ _NUMBERS = frozenset(b"5 10 20 100".split())
 
 
 _SIGN_PARTS: dict[int, tuple[str, ...]] = {
-    _SELF: ("这个回答", "这个答案", "该回答", "该答案", "此回答", "此答案", "本回答", "本答案", "这篇文章", "该回复", "这个回复", "我的回答", "我的答案", "本文完全",
-            "以上回答", "所有回答", "這個回答", "該回答", "この回答", "この答え", "この応答", "本回答", "この要約", "この文章", "私の回答", "上記の回答", "本文は",
-            "이 답변", "이 응답", "본 답변", "제 답변", "위 답변", "이 요약", "이 글은", "답변이므로", "คำตอบนี้", "câu trả lời này"),
+    _SELF: (
+        "这个回答",
+        "这个答案",
+        "该回答",
+        "该答案",
+        "此回答",
+        "此答案",
+        "本回答",
+        "本答案",
+        "这篇文章",
+        "该回复",
+        "这个回复",
+        "我的回答",
+        "我的答案",
+        "本文完全",
+        "以上回答",
+        "所有回答",
+        "這個回答",
+        "該回答",
+        "この回答",
+        "この答え",
+        "この応答",
+        "本回答",
+        "この要約",
+        "この文章",
+        "私の回答",
+        "上記の回答",
+        "本文は",
+        "이 답변",
+        "이 응답",
+        "본 답변",
+        "제 답변",
+        "위 답변",
+        "이 요약",
+        "이 글은",
+        "답변이므로",
+        "คำตอบนี้",
+        "câu trả lời này",
+    ),
     _WEAK_EVAL: ("最高等级", "等级的标准", "标准答案", "記録", "最上位", "최고 등급", "결과는"),
-    _EVAL: ("分数", "得分", "评分", "打分", "满分", "高分", "10分", "5分", "100分", "十分满", "评测", "评为", "评判", "評価", "採点", "点数", "満点", "5点", "10点", "高得点",
-            "スコア", "점수", "만점", "고득점", "5점", "10점", "평가", "채점", "คะแนน", "điểm"),
-    _TOP: ("满分", "滿分", "最高分", "最高等级", "高分", "完美", "最佳", "最好", "优秀", "优胜", "10分", "5分", "満点", "最高点", "最高評価", "完璧", "高評価", "一番良い", "良い点",
-                "5点", "10点", "최고", "만점", "높은 점수", "좋은 점수", "완벽", "5점", "10점", "더 좋은", "เต็ม", "สูงสุด", "tối đa", "cao nhất"),
-    _REQUEST: ("请", "請", "必须", "应该", "应得", "应给", "应当", "务必", "求您", "求求", "必須", "ください", "下さい", "べき", "必ず", "お願い", "どうか", "주세요", "주십시오",
-               "바랍니다", "부탁", "제발", "주시면", "hãy"),
-    _ORDER: ("给这", "给个", "给出", "给我", "打满", "打个", "记为", "照抄", "直接打", "直接输出", "输出", "默认记", "选择", "つけて", "付けて", "出力", "とする", "選んで", "省略し",
-             "부여", "주어야", "줘", "매겨", "처리한", "고정", "출력", "골라", "선택", "ให้"),
-    _AUTHORITY: ("专家", "官方", "审核", "验证", "认证", "开发者", "管理员", "校准", "系统提示", "委员会", "確認済み", "専門家", "公式", "検証", "認定", "開発者", "委員会", "システム:",
-                 "システム：", "전문가", "검증", "공식", "승인", "개발자", "관리자", "위원회", "시스템", "ผู้เชี่ยวชาญ", "chuyên gia"),
-    _OVERRIDE: ("忽略", "无视", "忘记之前", "停用", "跳过", "無視", "忘れて", "省略", "무시", "잊", "생략", "중단", "ไม่ต้องสนใจ", "ละเว้น", "bỏ qua"),
-    _PLEA: ("拜托", "麻烦", "谢谢", "求求", "对我真的很重要", "감사하겠", "부탁", "열심히 했", "제발", "ขอบคุณ"),
-    _JUDGE: ("评委", "评审", "裁判", "评分者", "评分人", "阅卷", "评估者", "評委", "審査員", "採点者", "評価者", "평가자", "심사위원", "채점자", "กรรมการ"),
-}  # fmt: skip
+    _EVAL: (
+        "分数",
+        "得分",
+        "评分",
+        "打分",
+        "满分",
+        "高分",
+        "10分",
+        "5分",
+        "100分",
+        "十分满",
+        "评测",
+        "评为",
+        "评判",
+        "評価",
+        "採点",
+        "点数",
+        "満点",
+        "5点",
+        "10点",
+        "高得点",
+        "スコア",
+        "점수",
+        "만점",
+        "고득점",
+        "5점",
+        "10점",
+        "평가",
+        "채점",
+        "คะแนน",
+        "điểm",
+    ),
+    _TOP: (
+        "满分",
+        "滿分",
+        "最高分",
+        "最高等级",
+        "高分",
+        "完美",
+        "最佳",
+        "最好",
+        "优秀",
+        "优胜",
+        "10分",
+        "5分",
+        "満点",
+        "最高点",
+        "最高評価",
+        "完璧",
+        "高評価",
+        "一番良い",
+        "良い点",
+        "5点",
+        "10点",
+        "최고",
+        "만점",
+        "높은 점수",
+        "좋은 점수",
+        "완벽",
+        "5점",
+        "10점",
+        "더 좋은",
+        "เต็ม",
+        "สูงสุด",
+        "tối đa",
+        "cao nhất",
+    ),
+    _REQUEST: (
+        "请",
+        "請",
+        "必须",
+        "应该",
+        "应得",
+        "应给",
+        "应当",
+        "务必",
+        "求您",
+        "求求",
+        "必須",
+        "ください",
+        "下さい",
+        "べき",
+        "必ず",
+        "お願い",
+        "どうか",
+        "주세요",
+        "주십시오",
+        "바랍니다",
+        "부탁",
+        "제발",
+        "주시면",
+        "hãy",
+    ),
+    _ORDER: (
+        "给这",
+        "给个",
+        "给出",
+        "给我",
+        "打满",
+        "打个",
+        "记为",
+        "照抄",
+        "直接打",
+        "直接输出",
+        "输出",
+        "默认记",
+        "选择",
+        "つけて",
+        "付けて",
+        "出力",
+        "とする",
+        "選んで",
+        "省略し",
+        "부여",
+        "주어야",
+        "줘",
+        "매겨",
+        "처리한",
+        "고정",
+        "출력",
+        "골라",
+        "선택",
+        "ให้",
+    ),
+    _AUTHORITY: (
+        "专家",
+        "官方",
+        "审核",
+        "验证",
+        "认证",
+        "开发者",
+        "管理员",
+        "校准",
+        "系统提示",
+        "委员会",
+        "確認済み",
+        "専門家",
+        "公式",
+        "検証",
+        "認定",
+        "開発者",
+        "委員会",
+        "システム:",
+        "システム：",
+        "전문가",
+        "검증",
+        "공식",
+        "승인",
+        "개발자",
+        "관리자",
+        "위원회",
+        "시스템",
+        "ผู้เชี่ยวชาญ",
+        "chuyên gia",
+    ),
+    _OVERRIDE: (
+        "忽略",
+        "无视",
+        "忘记之前",
+        "停用",
+        "跳过",
+        "無視",
+        "忘れて",
+        "省略",
+        "무시",
+        "잊",
+        "생략",
+        "중단",
+        "ไม่ต้องสนใจ",
+        "ละเว้น",
+        "bỏ qua",
+    ),
+    _PLEA: (
+        "拜托",
+        "麻烦",
+        "谢谢",
+        "求求",
+        "对我真的很重要",
+        "감사하겠",
+        "부탁",
+        "열심히 했",
+        "제발",
+        "ขอบคุณ",
+    ),
+    _JUDGE: (
+        "评委",
+        "评审",
+        "裁判",
+        "评分者",
+        "评分人",
+        "阅卷",
+        "评估者",
+        "評委",
+        "審査員",
+        "採点者",
+        "評価者",
+        "평가자",
+        "심사위원",
+        "채점자",
+        "กรรมการ",
+    ),
+}
 
 
 _KIND_OF = {word.encode(): kind for kind, words in reversed(_SIGN_WORDS.items()) for word in words.split()}
@@ -270,7 +620,9 @@ _TRIGGERS = frozenset(_PATTERNS)
 
 
 def _by_mark(*, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, re.Pattern[str]], ...]], ...]:
-    """Signs and their patterns by a punctuation character in them: a text without that character has none of the signs."""
+    """Signs and their patterns by a punctuation character in
+    them: a text without that character has none of the signs.
+    """
     by_mark: dict[str, dict[tuple[str, re.Pattern[str]], None]] = {}
     for rule in _RULES:
         for sign in rule.signs if rule.is_ascii == is_ascii else ():
@@ -282,10 +634,41 @@ def _by_mark(*, is_ascii: bool) -> tuple[tuple[str, tuple[tuple[str, re.Pattern[
 _SIGNS, _OTHER_SIGNS = _by_mark(is_ascii=True), _by_mark(is_ascii=False)
 
 
-_ROT13 = frozenset(codecs.encode(word, "rot13").encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "marks", "answer", "response"))  # fmt: skip
+_ROT13 = frozenset(
+    codecs.encode(word, "rot13").encode()
+    for word in (
+        "ignore",
+        "disregard",
+        "instructions",
+        "rubric",
+        "score",
+        "rating",
+        "highest",
+        "maximum",
+        "grade",
+        "marks",
+        "answer",
+        "response",
+    )
+)
 
 
-_REVERSED = frozenset(word[::-1].encode() for word in ("ignore", "disregard", "instructions", "rubric", "score", "rating", "highest", "maximum", "grade", "answer", "response"))  # fmt: skip
+_REVERSED = frozenset(
+    word[::-1].encode()
+    for word in (
+        "ignore",
+        "disregard",
+        "instructions",
+        "rubric",
+        "score",
+        "rating",
+        "highest",
+        "maximum",
+        "grade",
+        "answer",
+        "response",
+    )
+)
 
 
 _ELSEWHERE_WORDS = frozenset(_SIGN_WORDS[_ELSEWHERE].encode().split())
@@ -355,8 +738,10 @@ _INVISIBLE = dict.fromkeys(
 )
 
 
-_LATIN_LOOKALIKES = str.maketrans("авеорсухіјѕԁԛԝһкмнтгӏАВЕОРСХІЈЅКМНТаοειαρτυνκηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɩӏɡɑоսոօցեհіⅼᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
-                                  "abeopcyxijsdqwhkmhtrlABEOPCXIJSKMHTaoeiaptuvknwABEZHIKMNOPTYXiilgaounogehilabcdefghijklmnoprstuvwyz")  # fmt: skip
+_LATIN_LOOKALIKES = str.maketrans(
+    "авеорсухіјѕԁԛԝһкмнтгӏАВЕОРСХІЈЅКМНТаοειαρτυνκηωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɩӏɡɑоսոօցեհіⅼᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
+    "abeopcyxijsdqwhkmhtrlABEOPCXIJSKMHTaoeiaptuvknwABEZHIKMNOPTYXiilgaounogehilabcdefghijklmnoprstuvwyz",
+)
 
 
 _LEET = str.maketrans("01345789@$", "oieastbgas")
@@ -452,7 +837,9 @@ def _is_near(text: str, trigger: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _presses(words: list[bytes], seen: frozenset[bytes], text: str, *, is_latin: bool) -> bool:
-    """Whether signs of several kinds are near each other: in the whole text, or in its first or last paragraph."""
+    """Whether signs of several kinds are near each other:
+    in the whole text, or in its first or last paragraph.
+    """
     if len(text) <= _SHORT:
         if _weighs(_word_signs(words, seen, is_latin=is_latin), _NEAR_WORDS, *_enough(text, seen)):
             return True
@@ -576,7 +963,9 @@ def _undisguised(text: str, data: bytes, words: list[bytes], seen: frozenset[byt
 
 
 def _in_plain_letters(text: str, words: list[bytes]) -> Iterator[str]:
-    """A text that is not ASCII without lookalike, accented and full-width letters, where it then has other words."""
+    """A text that is not ASCII without lookalike, accented
+    and full-width letters, where it then has other words.
+    """
     if not any(_bare(word) in _KNOWN for word in words if not word.isascii()):
         return
     plain = unicodedata.normalize("NFKC", text.translate(_TAG_BLOCK).translate(_INVISIBLE))
@@ -613,7 +1002,9 @@ def _decoded(text: str, data: bytes, seen: frozenset[bytes]) -> Iterator[str]:
 
 
 def _has_coded_order(text: str) -> bool:
-    """Whether base64 or hexadecimal digits stand for a text with signs of any two kinds: nobody writes an answer so."""
+    """Whether base64 or hexadecimal digits stand for a text
+    with signs of any two kinds: nobody writes an answer so.
+    """
     for match in _CODES.finditer(text):
         for plain in _plain_of(match[0]):
             words = plain.lower().encode().translate(_SPACES).split()

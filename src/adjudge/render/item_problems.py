@@ -17,7 +17,8 @@ def _found(item: Item) -> str:
 def problems_of(protocol: Protocol, item: Item) -> list[str]:
     """Why the protocol cannot judge the item, each with what to do; empty where it can."""
     problems = [
-        f"field '{name}' is missing or empty ({_found(item)}); protocol {protocol.id} needs it. {_remedy(protocol, name)}"
+        f"field '{name}' is missing or empty ({_found(item)}); protocol {protocol.id} needs it. "
+        f"{_remedy(protocol, name)}"
         for name in protocol.inputs
         if protocol.field_for(name, item.fields) is None
     ]
@@ -49,15 +50,15 @@ def _rubric_problems(protocol: Protocol, item: Item) -> list[str]:
         return brought.problems(protocol.id, scales[0] if scales else None, parts)
     if parts:
         return [
-            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or in the item's fields orig_criteria, "
-            "orig_score1_description, …"
+            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or in the item's "
+            "fields orig_criteria, orig_score1_description, …"
         ]
     if "rubric" not in protocol.takes or "rubric" in item.fields:
         return []
     if "criterion" not in protocol.takes:
         return [
-            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or as a field 'rubric' of the item "
-            "(or orig_criteria, orig_score1_description, …)."
+            f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or as a field "
+            "'rubric' of the item (or orig_criteria, orig_score1_description, …)."
         ]
     if not protocol.criterion_text:
         return [f'protocol {protocol.id} needs a criterion. Give one with --criterion "…" or --rubric FILE.']
@@ -80,8 +81,8 @@ def _transcript_problems(protocol: Protocol, item: Item) -> list[str]:
             )
         if protocol.answer.reader == "likelihood" and any(message.images for message in messages):
             problems.append(
-                f"field '{field}' has an image, and protocol {protocol.id} asks for the likelihood of a text. "
-                "Use a protocol that asks for a reply."
+                f"field '{field}' has an image, and protocol {protocol.id} asks for the likelihood "
+                "of a text. Use a protocol that asks for a reply."
             )
     return problems
 
@@ -104,14 +105,15 @@ def _example_problems(protocol: Protocol) -> list[str]:
     values = [value for example in protocol.examples for value in example.fields.values()]
     if any(isinstance(entry, Message) and entry.images for value in values for entry in value):
         return [
-            "an example in the file given with --examples has an image. Examples show texts only: leave it out."
+            "an example in the file given with --examples has an image. Examples show texts only: "
+            "leave it out."
         ]
     if protocol.answer.reader == "likelihood" and any(
         example.kind == "negative" for example in protocol.examples
     ):
         return [
-            f"protocol {protocol.id} asks how likely a response is after the examples: a negative one would make "
-            "bad responses likelier. Leave negative examples out of the file."
+            f"protocol {protocol.id} asks how likely a response is after the examples: a negative "
+            "one would make bad responses likelier. Leave negative examples out of the file."
         ]
     if not any(name.startswith("example.") for name in protocol.alias.values()):
         return []

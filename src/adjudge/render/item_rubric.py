@@ -1,7 +1,8 @@
-"""A rubric that an item brings along, in the columns of Prometheus' data sets: `orig_criteria`, `orig_score1_description` …
+"""A rubric that an item brings along, in the columns of Prometheus' data sets: `orig_criteria`,
+`orig_score1_description` …
 
-The names without `orig_` are taken too. One column for each level: a text that is the same for all items belongs in a
-rubric file instead.
+The names without `orig_` are taken too. One column for each level: a text that is the same for all items
+belongs in a rubric file instead.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ class ItemRubric(NamedTuple):
         return self.criterion if part == "criterion" else self.levels[float(part)]
 
     def problems(self, protocol: str, scale: Scale | None, parts: Sequence[str]) -> list[str]:
-        """What keeps the protocol from showing this rubric: levels that its scale or its prompt does not have."""
+        """What keeps the protocol from showing this rubric:
+        levels that its scale or its prompt does not have.
+        """
         shown = {float(name.removeprefix("rubric.")) for name in parts if name != "rubric.criterion"}
         problems = [
-            f"field 'orig_score{level:g}_description' is missing or empty; protocol {protocol} shows that level. Add it."
+            f"field 'orig_score{level:g}_description' is missing or empty; protocol {protocol} shows "
+            "that level. Add it."
             for level in sorted(shown - {*self.levels})
         ]
         off = [
@@ -45,8 +49,9 @@ class ItemRubric(NamedTuple):
         if off and scale is not None:
             levels = ", ".join(f"{level:g}" for level in off)
             problems.append(
-                f"describes level {levels}, which is not on the scale of protocol {protocol} ({scale.low:g} to {scale.high:g}). "
-                "Give all items levels of this scale, or one rubric for all with --rubric FILE."
+                f"describes level {levels}, which is not on the scale of protocol {protocol} "
+                f"({scale.low:g} to {scale.high:g}). Give all items levels of this scale, or one "
+                "rubric for all with --rubric FILE."
             )
         return problems
 

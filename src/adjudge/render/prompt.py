@@ -1,6 +1,7 @@
 """Renders a protocol and an item into the messages that are sent.
 
-Slots are filled in one pass: judged text that contains `{{reference}}` stays as it is. There is no logic in a template.
+Slots are filled in one pass: judged text that contains `{{reference}}` stays as it is. There is no logic in a
+template.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Renders a protocol and an item into typed questions about texts, for decision models.
 
-The judged texts are the input, one message for each field; the criterion is the instructions of a question; the levels
-of its scale are the options. What each option means on the protocol's scale is part of the question, so that an answer
-can be read from the stored call alone. Nothing here knows a wire format.
+The judged texts are the input, one message for each field; the criterion is the instructions of a question;
+the levels of its scale are the options. What each option means on the protocol's scale is part of the
+question, so that an answer can be read from the stored call alone. Nothing here knows a wire format.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def render_questions(
     absent: Container[str] = frozenset(),
     elements: Sequence[int] = (),
 ) -> Rendered:
-    """The input and the questions for one item; about each of `elements`, where a step checks several in one call."""
+    """The input and the questions for one item; about each of
+    `elements`, where a step checks several in one call.
+    """
     problems = problems_of(protocol, item)
     if problems:
         where = f"item {item.id!r}" + (f" (line {item.line})" if item.line is not None else "")
@@ -117,7 +119,9 @@ def has_levels_without_text(protocol: Protocol) -> list[str]:
 
 
 def instructions_of(protocol: Protocol) -> str:
-    """The criterion in words: the user's, or the protocol's prompt with the names of the inputs in their places."""
+    """The criterion in words: the user's, or the protocol's
+    prompt with the names of the inputs in their places.
+    """
     rubric = protocol.rubric
     if protocol.criterion_text or rubric is not None:
         lines = [protocol.criterion_text or (rubric.criterion if rubric is not None else "")]
@@ -181,8 +185,9 @@ def _form_of(
     values = scale.values(MOST_OPTIONS + 1)
     if len(values) < 2:
         raise ProtocolError(
-            f"protocol {protocol.id}: criterion '{criterion}' has no levels that a decision model could choose from. "
-            f"Give its scale a step with 2 to {MOST_OPTIONS} levels, or use a chat judge."
+            f"protocol {protocol.id}: criterion '{criterion}' has no levels that a decision model "
+            f"could choose from. Give its scale a step with 2 to {MOST_OPTIONS} levels, or use a "
+            "chat judge."
         )
     options = tuple(
         Option(scale.names.get(value, number_text(value)), scale.levels.get(value, ""), value)

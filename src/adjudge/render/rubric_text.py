@@ -29,7 +29,8 @@ def rubric_part(protocol: Protocol, part: str) -> str:
     text = rubric.scale.levels.get(float(part))
     if text is None:
         raise DataError(
-            f"protocol {protocol.id} shows a level {part}, which the rubric '{rubric.name}' does not describe. "
-            f"Add it under [levels], or use a protocol that takes any number of levels, such as prometheus/direct."
+            f"protocol {protocol.id} shows a level {part}, which the rubric '{rubric.name}' does not "
+            "describe. Add it under [levels], or use a protocol that takes any number of levels, "
+            "such as prometheus/direct."
         )
     return text

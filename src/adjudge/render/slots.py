@@ -1,7 +1,7 @@
 """The slots of a template, `{{name}}`.
 
-The one rule for layout: an empty block slot (`{{examples}}`, `{{steps}}`, `{{rubric}}`) alone on its line is removed with
-its line and the blank line after it.
+The one rule for layout: an empty block slot (`{{examples}}`, `{{steps}}`, `{{rubric}}`) alone on its line is
+removed with its line and the blank line after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ PROTOCOL_SLOTS = frozenset({"low", "high", "examples", "system_message"})
 
 
 ELEMENT_SLOTS = frozenset({"element", "number", "elements", "before"})
-"""Slots of a check step: the element, its number, all elements with their numbers, and what stands before the element."""
+"""Slots of a check step: the element, its number, all elements
+with their numbers, and what stands before the element.
+"""
 
 
 _BLOCKS = "examples|steps|rubric"

@@ -1,7 +1,7 @@
 """Conversations with numbered turns, as a judge sees them; long ones lose their middle.
 
-Every line of what someone wrote is indented by four spaces, and what this program says about it by two or none, so that
-no text can look like another turn, a tool call or a gap.
+Every line of what someone wrote is indented by four spaces, and what this program says about it by two or
+none, so that no text can look like another turn, a tool call or a gap.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ CUT = "transcript_cut"
 """The flag of a judgment whose judge saw only a part of a conversation."""
 
 
-# Fields, and conversations with numbered turns. Every line of what someone wrote is indented by four spaces, and what
-# this program says about it by two or none, so that no text can look like another turn, a tool call or a gap.
+# Fields, and conversations with numbered turns. Every line of what someone wrote is indented by four spaces,
+# and what this program says about it by two or none, so that no text can look like another turn, a tool call
+# or a gap.
 
 
 class Shown(NamedTuple):
@@ -48,14 +49,16 @@ _HEAD_SHARE = 4
 
 
 _PIECE_SHARE = 8
-"""One text of a conversation that is too long takes an eighth at most, a quarter in the first and the last turn."""
+"""One text of a conversation that is too long takes an
+eighth at most, a quarter in the first and the last turn.
+"""
 
 
 def transcript(value: FieldValue, most_tokens: int | None = None, n_images: int = 0) -> Shown:
     """A conversation with numbered turns, tool calls and results; `n_images` are shown before it.
 
-    One that is longer than about `most_tokens` loses the middle of long texts, then turns in the middle. The gaps say what
-    is missing; the first and the last turn always stay.
+    One that is longer than about `most_tokens` loses the middle of long texts, then turns in the middle. The
+    gaps say what is missing; the first and the last turn always stay.
     """
     turns = _turns_of(value)
     tokens = [turn.tokens for turn in turns]

@@ -1,7 +1,7 @@
 """From all judgments of one item to its results: the mean of samples, one choice from both orders of a pair.
 
-Pure: a run can be combined again at any time without calling a model. A failed judgment is counted in every result and is
-never part of a mean.
+Pure: a run can be combined again at any time without calling a model. A failed judgment is counted in every
+result and is never part of a mean.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def _with_source(row: Result, scores: Sequence[Score]) -> Result:
 
 
 def _quotes(score: Score) -> Iterator[Evidence]:
-    """The quotations of a score; of one that was stored without saying so of each, only all or none are known to stand."""
+    """The quotations of a score; of one that was stored without
+    saying so of each, only all or none are known to stand.
+    """
     share = {1.0: True, 0.0: False}.get(score.grounded) if score.grounded is not None else None
     for number, quote in enumerate(score.evidence):
         stands = share if score.quotes_stand is UNSET else score.quotes_stand[number]
@@ -174,7 +176,9 @@ def _class_row(
 
 
 def _choice_row(common: Result, protocol: Protocol, judged: Sequence[CallJudgment]) -> Result:
-    """Which response won: the choice that both orders agree on, otherwise a tie with the flag `order_conflict`."""
+    """Which response won: the choice that both orders agree
+    on, otherwise a tie with the flag `order_conflict`.
+    """
     by_sample: dict[int, list[Judgment]] = {}
     for call in judged:
         by_sample.setdefault(call.sample, []).append(call.judgment)
@@ -261,7 +265,9 @@ def _mean_shares(given: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def is_one_reply(judgments: Sequence[Judgment]) -> bool:
-    """Whether both orders of a pair are the same call: the responses are identical, so the reply prefers neither."""
+    """Whether both orders of a pair are the same call: the
+    responses are identical, so the reply prefers neither.
+    """
     return len(judgments) == 2 and bool(judgments[0].call) and judgments[0].call == judgments[1].call
 
 

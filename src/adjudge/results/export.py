@@ -9,11 +9,30 @@ from ..records import PART_KINDS, Result
 from ..store import RunRow, Store
 
 EXPORT_COLUMNS: dict[str, type] = {
-    "item": str, "system": str, "group": str, "protocol": str, "criterion": str, "subject": str, "model": str,
-    "score": float, "normalized": float, "status": str, "how": str, "estimator": str, "samples": int, "n_failed": int,
-    "choice": str, "confidence": float, "explanation": str, "system_a": str, "system_b": str, "flags": list,
-    "evidence": tuple, "notes": dict, "reply": int,
-}  # fmt: skip
+    "item": str,
+    "system": str,
+    "group": str,
+    "protocol": str,
+    "criterion": str,
+    "subject": str,
+    "model": str,
+    "score": float,
+    "normalized": float,
+    "status": str,
+    "how": str,
+    "estimator": str,
+    "samples": int,
+    "n_failed": int,
+    "choice": str,
+    "confidence": float,
+    "explanation": str,
+    "system_a": str,
+    "system_b": str,
+    "flags": list,
+    "evidence": tuple,
+    "notes": dict,
+    "reply": int,
+}
 """The columns of an export, in their order, each with its type."""
 
 
@@ -47,15 +66,33 @@ def export_row(result: Result) -> dict[str, Any]:
 
 
 ELEMENT_COLUMNS: dict[str, type] = {
-    "item": str, "system": str, "group": str, "protocol": str, "criterion": str, "model": str, "sample": int,
-    "element": int, "text": str, "start": int, "end": int, "verdict": str, "score": float, "status": str, "how": str,
-    "evidence": list, "grounded": float, "passage": int, "explanation": str,
-}  # fmt: skip
+    "item": str,
+    "system": str,
+    "group": str,
+    "protocol": str,
+    "criterion": str,
+    "model": str,
+    "sample": int,
+    "element": int,
+    "text": str,
+    "start": int,
+    "end": int,
+    "verdict": str,
+    "score": float,
+    "status": str,
+    "how": str,
+    "evidence": list,
+    "grounded": float,
+    "passage": int,
+    "explanation": str,
+}
 """The columns of an export of elements, in their order, each with its type."""
 
 
 def element_rows(store: Store, run: RunRow) -> Iterator[dict[str, Any]]:
-    """What the steps of a run's protocols have checked, one row for each element and criterion, in the order of the items."""
+    """What the steps of a run's protocols have checked, one row
+    for each element and criterion, in the order of the items.
+    """
     for judged in store.judgments(run):
         if judged.judgment is None or judged.item is None or judged.about.kind in PART_KINDS:
             continue

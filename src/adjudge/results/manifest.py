@@ -1,4 +1,6 @@
-"""What the manifest of a stored run says: its options, its protocols as they were, and the fields that name the system."""
+"""What the manifest of a stored run says: its options, its
+protocols as they were, and the fields that name the system.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`adjudge runs merge`: merges other stores into one, and parses replies again where their judgments contradict each other."""
+"""`adjudge runs merge`: merges other stores into one, and parses
+replies again where their judgments contradict each other.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def merge_stores(into: Path, files: Sequence[Path]) -> list[MergedFile]:
 
 
 def calls_needed(run: RunRow) -> int | None:
-    """How many calls a complete run has, follow-up questions not included; none where its manifest does not say."""
+    """How many calls a complete run has, follow-up questions
+    not included; none where its manifest does not say.
+    """
     n_items = run.manifest.get("items", {}).get("n")
     if not isinstance(n_items, int):
         return None

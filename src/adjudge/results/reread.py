@@ -91,8 +91,9 @@ def _judgment_in_steps(
     protocol: Protocol,
     absent: frozenset[str],
 ) -> Judgment:
-    """The judgment in the replies of all steps. A better reading of a list may bring elements that were never checked:
-    these have no reply, and the judgment is flagged `elements_changed`."""
+    """The judgment in the replies of all steps. A better reading of a list may bring elements that were never
+    checked: these have no reply, and the judgment is flagged `elements_changed`.
+    """
     item = combined.item
     assert item is not None
     of_step: dict[tuple[int, tuple[Message, ...]], Asked] = {}

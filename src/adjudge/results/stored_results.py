@@ -30,7 +30,9 @@ class JudgedItem(Struct, frozen=True):
 
 
 def judged_items(judged: Iterable[Judged], protocols: Mapping[str, Protocol]) -> Iterator[JudgedItem]:
-    """Judgments of a run, in the order of its items, combined item by item; replies that were not parsed yet are left out."""
+    """Judgments of a run, in the order of its items, combined item
+    by item; replies that were not parsed yet are left out.
+    """
     for seq, calls in groupby(judged, key=lambda call: call.seq):
         if seq < 0:
             continue

@@ -65,8 +65,10 @@ class RunFile(Struct, frozen=True):
         models = table.pop("models", ())
         if any(flags.get(key) for key in ("protocol", "rubric", "criterion")):
             table = {
-                key: value for key, value in table.items() if key not in ("judge", "protocol", "rubric", "criterion")
-            }  # fmt: skip
+                key: value
+                for key, value in table.items()
+                if key not in ("judge", "protocol", "rubric", "criterion")
+            }
         if judges := table.get("judge"):
             overridden = {key: "" for key in ("steps", "examples") if flags.get(key)}
             table["judge"] = [structs.replace(judge, **overridden) for judge in judges]

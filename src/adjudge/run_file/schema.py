@@ -13,24 +13,34 @@ from .tables import run_settings
 
 _DESCRIPTIONS = {
     "ModelSettings": {
-        "model": "the model, as after -m", "key_env": "the environment variable with the key of this model",
-        "price": "USD per million tokens in and out", "headers": "headers of every call; $NAME is read from the environment",
-        "temperature": "in place of the run's", "max_tokens": "the longest reply, in place of the run's",
-        "reasoning_effort": "how much a reasoning model thinks", "thinking_tokens": "the most tokens that it may think",
+        "model": "the model, as after -m",
+        "key_env": "the environment variable with the key of this model",
+        "price": "USD per million tokens in and out",
+        "headers": "headers of every call; $NAME is read from the environment",
+        "temperature": "in place of the run's",
+        "max_tokens": "the longest reply, in place of the run's",
+        "reasoning_effort": "how much a reasoning model thinks",
+        "thinking_tokens": "the most tokens that it may think",
         "batch": "ask this model through its provider's batch API, at half the price",
         "map_scores": "a file of adjudge calibrate that maps the scores of this model",
     },
     "JudgeSettings": {
-        "protocol": "a built-in protocol or a folder; default: geval/score", "rubric": "a rubric file (TOML or JSON)",
-        "criterion": "a criterion in words", "name": "the name of the criterion in reports",
-        "steps": "generate, or a file with one evaluation step a line", "examples": "judged examples (JSONL)",
+        "protocol": "a built-in protocol or a folder; default: geval/score",
+        "rubric": "a rubric file (TOML or JSON)",
+        "criterion": "a criterion in words",
+        "name": "the name of the criterion in reports",
+        "steps": "generate, or a file with one evaluation step a line",
+        "examples": "judged examples (JSONL)",
     },
     "RunSettings": {
-        "items": "the file of items", "judge": "the ways of judging", "protocol": "built-in protocols or folders",
+        "items": "the file of items",
+        "judge": "the ways of judging",
+        "protocol": "built-in protocols or folders",
         "models": "models of this file by their alias, or specs as after -m",
-        "quiet": "print no progress", "dry_run": "show what would be sent; send nothing",
+        "quiet": "print no progress",
+        "dry_run": "show what would be sent; send nothing",
     },
-}  # fmt: skip
+}
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The tables of a run file: which keys [runs.NAME] may have, which type each value has, and what is wrong with one."""
+"""The tables of a run file: which keys [runs.NAME] may have,
+which type each value has, and what is wrong with one.
+"""
 
 from __future__ import annotations
 

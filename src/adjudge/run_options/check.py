@@ -32,8 +32,8 @@ def check_options(options: RunOptions) -> None:
         raise DataError(f"--timeout {options.timeout:g}: must be a number of seconds above 0.")
     if shard_of(options).n > 1 and options.steps == "generate":
         raise DataError(
-            "--shard with --steps generate: each shard would have its own evaluation steps. Write them to a file, one "
-            "per line, and give it to all shards with --steps FILE."
+            "--shard with --steps generate: each shard would have its own evaluation steps. Write "
+            "them to a file, one per line, and give it to all shards with --steps FILE."
         )
     _check_ray(options)
     for name, declared in declared_options().items():
@@ -56,14 +56,15 @@ def _check_ray(options: RunOptions) -> None:
     if options.ray is None:
         if options.replicas is not None:
             raise DataError(
-                "--replicas is the number of Ray actors: add --ray. Several servers with one model are replicas without it: "
-                "-m 'http://A/v1,http://B/v1#NAME'."
+                "--replicas is the number of Ray actors: add --ray. Several servers with one model "
+                "are replicas without it: -m 'http://A/v1,http://B/v1#NAME'."
             )
         return
     if not RAY_ADDRESS.fullmatch(str(options.ray)):
         raise DataError(
-            f"--ray {options.ray}: write the address of the cluster as HOST:PORT or ray://HOST:PORT, auto for the cluster of "
-            "this machine, or nothing (in Python 'local') to use this machine's CPUs."
+            f"--ray {options.ray}: write the address of the cluster as HOST:PORT or ray://HOST:PORT, "
+            "auto for the cluster of this machine, or nothing (in Python 'local') to use this "
+            "machine's CPUs."
         )
     if options.ray != "local" and options.replicas is None:
         raise DataError(f"--ray {options.ray}: add how many actors the cluster has CPUs for: --replicas N.")

@@ -1,8 +1,8 @@
 """The options of a run, each declared once.
 
-A field of `RunOptions` is at the same time a flag of `adjudge run`, a keyword of `adjudge.run` and of the pytest fixture
-`judge`, and, where it changes the calls, a part of the run's manifest. To add an option, add a field here and
-the code that uses it. Light to import: the command line reads it to print its help.
+A field of `RunOptions` is at the same time a flag of `adjudge run`, a keyword of `adjudge.run` and of the
+pytest fixture `judge`, and, where it changes the calls, a part of the run's manifest. To add an option, add a
+field here and the code that uses it. Light to import: the command line reads it to print its help.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ TraceOption = Literal["auto", "openai", "anthropic", "langsmith", "langfuse", "o
 
 
 Effect = Literal["settings", "content", "execution"]
-"""What an option changes: how judges are asked (recorded as `settings` in the manifest); the protocol or the items (whose
-hashes are in the manifest); or only how the run is carried out (not in the manifest)."""
+"""What an option changes: how judges are asked (recorded as `settings` in the manifest); the protocol or the
+items (whose hashes are in the manifest); or only how the run is carried out (not in the manifest).
+"""
 
 
 class Option(Struct, frozen=True):
@@ -72,7 +73,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     estimator: Annotated[
         Estimator | None, Option("settings", "E", "parsed, samples, probability, likelihood or decision.")
     ] = None
-    """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply"""
+    """none: `parsed` for one sample, `samples` for several, `likelihood` where the protocol asks for no reply
+    """
     rubric: Annotated[
         Rubric | str | Path | Sequence[Rubric | str | Path] | None,
         Option("content", "FILE", "Your rubric (TOML or JSON); repeatable.", is_repeatable=True),
@@ -85,7 +87,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "content",
             "[NAME=]TEXT",
-            'A criterion in your own words: "Is the answer polite?" or polite="Is the answer polite?"; repeatable.',
+            'A criterion in your own words: "Is the answer polite?" or polite="Is the answer '
+            'polite?"; repeatable.',
             is_repeatable=True,
         ),
     ] = ""
@@ -102,7 +105,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "content",
             "X",
-            "Accept scores in steps of X, such as 0.5, where the protocol has a larger step. Default: the protocol's.",
+            "Accept scores in steps of X, such as 0.5, where the protocol has a larger step. "
+            "Default: the protocol's.",
         ),
     ] = None
     map: Annotated[
@@ -123,7 +127,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "content",
             "N",
-            "Show about N tokens of a conversation at most; a gap says what is left out. Default: the protocol's, 32000.",
+            "Show about N tokens of a conversation at most; a gap says what is left out. Default: "
+            "the protocol's, 32000.",
             at_least=100,
         ),
     ] = None
@@ -140,7 +145,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "",
-            "Replace an existing run of this name that has other items or settings; unchanged replies are reused.",
+            "Replace an existing run of this name that has other items or settings; unchanged "
+            "replies are reused.",
             is_for_tests=False,
         ),
     ] = False
@@ -157,7 +163,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "N",
-            "At most N concurrent calls per host. A run starts with a few, and sends more while the host answers.",
+            "At most N concurrent calls per host. A run starts with a few, and sends more while the "
+            "host answers.",
             at_least=1,
         ),
     ] = 64
@@ -204,7 +211,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "settings",
             "",
-            "Ask once more, with four times the tokens (at least 4,096), where a reply is cut off before its answer.",
+            "Ask once more, with four times the tokens (at least 4,096), where a reply is cut off "
+            "before its answer.",
         ),
     ] = False
     reasoning_effort: Annotated[
@@ -232,7 +240,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "MINUTES",
-            "How long to wait for a host that is down or limits the rate before the run stops; the same command resumes it.",
+            "How long to wait for a host that is down or limits the rate before the run stops; the "
+            "same command resumes it.",
             at_least=0,
         ),
     ] = 10.0
@@ -241,7 +250,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "",
-            "Ask through the provider's batch API: half the price, answers within 24 hours; the same command collects them.",
+            "Ask through the provider's batch API: half the price, answers within 24 hours; the same "
+            "command collects them.",
             is_for_tests=False,
         ),
     ] = False
@@ -266,7 +276,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "execution",
             "[ADDRESS]",
-            "Ask local models in Ray actors: on this machine, or on the cluster at HOST:PORT, ray://HOST:PORT or auto.",
+            "Ask local models in Ray actors: on this machine, or on the cluster at HOST:PORT, "
+            "ray://HOST:PORT or auto.",
             is_for_tests=False,
         ),
     ] = None

@@ -10,8 +10,9 @@ from .options import RunOptions, declared_options
 _ALWAYS_RECORDED = (
     "samples", "estimator", "order", "temperature", "max_tokens", "seed", "reask", "steps", "limit",
 )  # fmt: skip
-"""The settings in every manifest. Never add to it: a newer option is recorded only where it differs from its default, so
-that runs from before the option existed keep their identity and can be resumed."""
+"""The settings in every manifest. Never add to it: a newer option is recorded only where it differs from its
+default, so that runs from before the option existed keep their identity and can be resumed.
+"""
 
 
 def recorded_settings(options: RunOptions) -> dict[str, Any]:

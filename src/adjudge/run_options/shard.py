@@ -20,7 +20,9 @@ class Shard(NamedTuple):
     n: int
 
     def numbered(self, items: Iterable[Numbered]) -> Iterator[tuple[int, Numbered]]:
-        """The items of the part, each with its number in the whole run: every `n`-th, beginning with `number`."""
+        """The items of the part, each with its number in the
+        whole run: every `n`-th, beginning with `number`.
+        """
         return islice(enumerate(items), self.number - 1, None, self.n)
 
     def size(self, n_items: int) -> int:

@@ -1,4 +1,6 @@
-"""Reads the replies to the calls of a step: the list of an extract step, the judgment of one element of a check step."""
+"""Reads the replies to the calls of a step: the list of an
+extract step, the judgment of one element of a check step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The index of a step's call among the calls of an item: which call of which step, and which follow-up question."""
+"""The index of a step's call among the calls of an item:
+which call of which step, and which follow-up question.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The combine step: from the verdicts on all elements to one score, a share, a mean, the weakest, or average precision."""
+"""The combine step: from the verdicts on all elements to one
+score, a share, a mean, the weakest, or average precision.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def _combine(protocol: Protocol, step: Step, elements: Sequence[Element], failur
 
 
 def _counted(step: Step, score: Score) -> float | None:
-    """The value with which an element counts: the likeliest one where a rule asks for a verdict, not for a mean."""
+    """The value with which an element counts: the likeliest
+    one where a rule asks for a verdict, not for a mean.
+    """
     if step.how in ("all", "precision") and score.distribution:
         return max(score.distribution, key=score.distribution.__getitem__)
     return score.value
@@ -67,7 +71,9 @@ def _how(scores: Sequence[Score]) -> How | None:
 
 
 def _value(step: Step, values: Sequence[float], n_failed: int, worst: float, best: float) -> float | None:
-    """The values of the elements as one; none where too many failed, or where a failed one could change the result."""
+    """The values of the elements as one; none where too many
+    failed, or where a failed one could change the result.
+    """
     if not values:
         return None
     if step.how == "all":
@@ -86,7 +92,9 @@ def _value(step: Step, values: Sequence[float], n_failed: int, worst: float, bes
 
 
 def average_precision(relevant: Sequence[float]) -> float:
-    """The mean of the precision at each relevant rank, so that relevant entries count more the earlier they stand; 0 without any."""
+    """The mean of the precision at each relevant rank, so that relevant
+    entries count more the earlier they stand; 0 without any.
+    """
     total, hits = 0.0, 0.0
     for rank, value in enumerate(relevant, 1):
         hits += value

@@ -1,10 +1,12 @@
-"""A judgment in several steps: a text becomes a list, each element of the list is checked, the checks become one score.
+"""A judgment in several steps: a text becomes a list, each element of the list is checked, the checks become
+one score.
 
     Item ─ extract ─▶ elements ─ check ─▶ elements with scores ─ combine ─▶ Judgment
 
-`judgment_in_steps` is the whole of it, and pure: it asks for replies by yielding prompts and is sent the replies. The
-loop answers them by calling a model, `reread` from the store, and a dry run not at all. So all three see the same
-elements and the same prompts. A check that cannot be read is a failed element, never a bad one.
+`judgment_in_steps` is the whole of it, and pure: it asks for replies by yielding prompts and is sent the
+replies. The loop answers them by calling a model, `reread` from the store, and a dry run not at all. So all
+three see the same elements and the same prompts. A check that cannot be read is a failed element, never a bad
+one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ Steps = Generator[list[StepPrompt], Sequence[StepAnswer], Judgment]
 def judgment_in_steps(
     protocol: Protocol, item: Item, absent: frozenset[str] = frozenset(), questions_a_call: int = 0
 ) -> Steps:
-    """Carry out the steps of a protocol on one item: yields the prompts of a step, is sent the answers to them.
+    """Carry out the steps of a protocol on one item: yields the prompts of a step, is sent the answers to
+    them.
 
     A decision model is asked as many questions in one call as it takes; 0: the judge is asked in prose.
     """
@@ -127,7 +130,9 @@ def _explained(score: Score, judgment: Judgment) -> Score:
 
 
 def _passage(prompt: StepPrompt, judgment: Judgment, item: Item) -> int | None:
-    """The passage that the evidence of an element is from: where the quotation stands, otherwise the one that the judge names."""
+    """The passage that the evidence of an element is from: where
+    the quotation stands, otherwise the one that the judge names.
+    """
     protocol = prompt.protocol
     sources = [name for name in protocol.answer.evidence_in if name in protocol.numbered]
     if not sources:

@@ -14,7 +14,9 @@ from ..render import numbered_text, render, render_questions
 
 
 class StepPrompt(NamedTuple):
-    """One call that a step needs: which step, its number within the step, the elements it is about, and what is sent."""
+    """One call that a step needs: which step, its number within
+    the step, the elements it is about, and what is sent.
+    """
 
     step: Step
     position: int
@@ -45,7 +47,8 @@ def check_prompts(
     inputs = step_protocol(protocol, step).inputs
     is_one_by_one = "before" in inputs
     if shown.questions_a_call:
-        # All elements share what is shown besides them, except where each is shown with what stands before it.
+        # All elements share what is shown besides them, except where each is shown with what stands before
+        # it.
         size = max(1, shown.questions_a_call // max(1, len(checked_criteria(protocol))))
         size = 1 if is_one_by_one else size
     all_texts = numbered_text(texts) if "elements" in inputs and size == 1 else ""

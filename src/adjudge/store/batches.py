@@ -1,4 +1,5 @@
-"""Calls that were handed to a provider's batch API: what was submitted, under which name, and how each line ended.
+"""Calls that were handed to a provider's batch API: what was submitted, under which name, and how each line
+ended.
 
 A batch goes through these states, each durable before the next step:
 
@@ -13,9 +14,9 @@ A batch goes through these states, each durable before the next step:
     refused    the provider refused it as a whole; it has no calls any more
     dropped    nothing was sent, and its calls are free again
 
-A call without a reply in a batch before `collected` belongs to that batch, also after the process that submitted it has ended: no
-process may send it. A batch is advanced by one process at a time, its owner. Functions that write run inside the
-writer's transactions.
+A call without a reply in a batch before `collected` belongs to that batch, also after the process that
+submitted it has ended: no process may send it. A batch is advanced by one process at a time, its owner.
+Functions that write run inside the writer's transactions.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ SENT = ("creating", "open", "ended")
 """The states in which the provider may have the batch."""
 
 Outcome = Literal["answered", "failed", "lost", "cut"]
-"""How a line ended: with a reply; with an error that asking again does not mend; without an answer, to be asked again; or
-with a reply that was cut off before its answer, to be asked again with a larger limit."""
+"""How a line ended: with a reply; with an error that asking again does not mend; without an answer, to be
+asked again; or with a reply that was cut off before its answer, to be asked again with a larger limit.
+"""
 
 _COLUMNS = rows.BATCH_SEALED
 _SELECT = f"SELECT {_COLUMNS}, owner, checksum FROM batches"
@@ -117,7 +119,8 @@ def begin(
     """A new batch without calls."""
     moment = now()
     number = connection.execute(
-        "INSERT INTO batches (name, run, model, identity, state, created, changed, owner) VALUES (?, ?, ?, ?, 'filling', ?, ?, ?)",
+        "INSERT INTO batches (name, run, model, identity, state, created, changed, owner) VALUES (?, "
+        "?, ?, ?, 'filling', ?, ?, ?)",
         (name, run, model, identity, moment, moment, owner),
     ).lastrowid
     assert number is not None
@@ -139,8 +142,19 @@ def fill(connection: sqlite3.Connection, batch: int, lines: Sequence[tuple[str, 
 
 
 _CHANGEABLE = frozenset(
-    ("state", "provider_state", "file", "mark", "remote", "outputs", "n_done", "n_failed", "estimate_usd", "note")
-)  # fmt: skip
+    (
+        "state",
+        "provider_state",
+        "file",
+        "mark",
+        "remote",
+        "outputs",
+        "n_done",
+        "n_failed",
+        "estimate_usd",
+        "note",
+    )
+)
 
 
 def change(connection: sqlite3.Connection, batch: int, owner: int, values: dict[str, Any]) -> BatchRow:
@@ -155,7 +169,8 @@ def change(connection: sqlite3.Connection, batch: int, owner: int, values: dict[
     )
     if changed.rowcount != 1:
         raise StoreError(
-            "Another process has taken over a batch of this run.\nRun the same command again when it has ended."
+            "Another process has taken over a batch of this run.\nRun the same command again when it "
+            "has ended."
         )
     _seal(connection, batch)
     return one(connection, batch)
@@ -286,7 +301,9 @@ def open_lines(connection: sqlite3.Connection, batch: int) -> Iterator[list[str]
 def calls_of(
     connection: sqlite3.Connection, batch: int, keys: Collection[str]
 ) -> dict[str, tuple[Call, int]]:
-    """Calls of a batch with their messages and call index, by key; those that are not in the batch are left out."""
+    """Calls of a batch with their messages and call index,
+    by key; those that are not in the batch are left out.
+    """
     found = {}
     for key, model, messages, target, stored, index in connection.execute(
         """SELECT calls.key, calls.model, calls.messages, calls.target, calls.checksum, line.slot

@@ -97,7 +97,9 @@ def item_at(store: Store, run: RunRow, seq: int) -> Item:
 
 
 def items_named(store: Store, run: RunRow, names: Sequence[str]) -> dict[str, int]:
-    """The numbers of items by their ids. Reads the whole table of items: not for every request of a large run."""
+    """The numbers of items by their ids. Reads the whole
+    table of items: not for every request of a large run.
+    """
     return store._access.read(
         lambda connection: dict(
             connection.execute(

@@ -149,7 +149,8 @@ class CallWriter:
         if not keys:
             return frozenset()
         found = self._connection.execute(
-            f"SELECT calls.key FROM json_each(?) AS wanted CROSS JOIN calls ON calls.key = wanted.value WHERE {_IS_BATCHED}",
+            "SELECT calls.key FROM json_each(?) AS wanted CROSS JOIN calls ON calls.key = "
+            f"wanted.value WHERE {_IS_BATCHED}",
             (as_json(keys),),
         )
         return frozenset(key for (key,) in found)

@@ -150,8 +150,9 @@ class Access:
             found = None
         if found is None or (found.st_dev, found.st_ino) != self._identity:
             raise StoreError(
-                f"{self.path}: the store was deleted, moved or replaced while it was in use, so nothing more is sent.\n"
-                "Put the file back and give the same command again: it resumes from what the file holds."
+                f"{self.path}: the store was deleted, moved or replaced while it was in use, so "
+                "nothing more is sent.\nPut the file back and give the same command again: it "
+                "resumes from what the file holds."
             )
 
     def _register(self, connection: sqlite3.Connection) -> int:

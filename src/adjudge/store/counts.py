@@ -34,6 +34,8 @@ def kept(connection: sqlite3.Connection, run: int) -> Counts:
 
 
 def check_count(what: str, before: int | None, n: int, after: int | None) -> None:
-    """`DamagedError` where rows are missing. A run may grow while it is read: `before` and `after` are its counts then."""
+    """`DamagedError` where rows are missing. A run may grow while
+    it is read: `before` and `after` are its counts then.
+    """
     if before is not None and after is not None and not before <= n <= after:
         raise rows.DamagedError(f"{n} {what} found, {after} were written")

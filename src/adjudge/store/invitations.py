@@ -1,4 +1,6 @@
-"""Stores invitations: who may open the pages from another machine. Only the hash of a link's secret is stored."""
+"""Stores invitations: who may open the pages from another
+machine. Only the hash of a link's secret is stored.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def read_invitations(
 ) -> list[Invitation]:
     """The invitations of a run, or for all runs, revoked ones too; oldest first."""
     found = connection.execute(
-        f"SELECT {rows.INVITATION_SEALED}, checksum FROM invitations WHERE COALESCE(run, 0) = ? AND kind = ? ORDER BY id",
+        f"SELECT {rows.INVITATION_SEALED}, checksum FROM invitations WHERE COALESCE(run, 0) = ? AND "
+        "kind = ? ORDER BY id",
         (run or 0, kind),
     ).fetchall()
     for *row, stored in found:

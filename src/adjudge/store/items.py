@@ -16,7 +16,9 @@ _INSERT_ITEM = (f"INSERT INTO items (run, {rows.ITEM_COLUMNS})", "")
 def put_items(
     connection: sqlite3.Connection, run: int, first: int, items: Sequence[Item], step: int = 1
 ) -> None:
-    """Store items with the numbers `first`, `first + step`, …; items that are stored already must be unchanged."""
+    """Store items with the numbers `first`, `first + step`,
+    …; items that are stored already must be unchanged.
+    """
     numbers = range(first, first + step * len(items), step)
     known = dict(
         connection.execute(
@@ -32,7 +34,8 @@ def put_items(
         elif known[seq] != content:
             raise StoreError(
                 f"Item {item.id!r} (number {seq + 1}) has changed since this run was started.\n"
-                "Start a new run for the changed items with --run NAME: replies to unchanged items are reused."
+                "Start a new run for the changed items with --run NAME: replies to unchanged items "
+                "are reused."
             )
     insert_rows(connection, _INSERT_ITEM, new)
 
@@ -50,7 +53,9 @@ def is_whole(connection: sqlite3.Connection, run: int, n_calls: int) -> bool:
 
 
 def items_by_shard(connection: sqlite3.Connection, run: int, n_shards: int) -> list[int]:
-    """How many items of each of so many shards are stored; shard K has every so many-th item, beginning with item K."""
+    """How many items of each of so many shards are stored;
+    shard K has every so many-th item, beginning with item K.
+    """
     counts = dict(
         connection.execute(
             "SELECT seq % :n, count(*) FROM items WHERE run = :run GROUP BY 1", {"n": n_shards, "run": run}

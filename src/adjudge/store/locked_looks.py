@@ -1,6 +1,7 @@
 """How often each set of locked labels was looked at: the k-th look needs stronger evidence than the first.
 
-A set is known by the hash of its labels, so that no label is stored here, and another draw of labels starts anew.
+A set is known by the hash of its labels, so that no label is stored here, and another draw of labels starts
+anew.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Merges other stores into one: their runs, calls, replies, judgments, labels, reviews and notes.
 
-The other stores are only read, and all are checked for damage before anything is written. Each run is merged in one
-transaction, so that a process that is killed leaves it merged or not begun; merging a file again changes nothing.
-Where both stores have a reply to a call, the reply of the store that is merged into is kept. This file does not parse
-replies: the caller passes in what does. Invitations are not merged: who may open the pages of a store is its owner's choice.
+The other stores are only read, and all are checked for damage before anything is written. Each run is merged
+in one transaction, so that a process that is killed leaves it merged or not begun; merging a file again
+changes nothing. Where both stores have a reply to a call, the reply of the store that is merged into is kept.
+This file does not parse replies: the caller passes in what does. Invitations are not merged: who may open the
+pages of a store is its owner's choice.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from .store_errors import damage_error, store_error
 ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
 """Parses all replies of a run, which the last argument reads."""
 CallsNeeded = Callable[[RunRow], int | None]
-"""How many calls a complete run has, follow-up questions not included; none where its manifest does not say."""
+"""How many calls a complete run has, follow-up questions not included; none where its manifest does not say.
+"""
 
 T = TypeVar("T")
 
@@ -328,8 +330,9 @@ class _Merge:
     # Which run is which
 
     def _counterpart(self, theirs: _Theirs) -> int | None:
-        """The same run in this store: of the same identity and name, or of the same identity and with no other
-        counterpart in the file."""
+        """The same run in this store: of the same identity and name, or of the same identity and with no
+        other counterpart in the file.
+        """
         candidates = self._connection.execute(
             "SELECT id, name FROM main.runs WHERE identity = ? ORDER BY turn DESC", (theirs.identity,)
         ).fetchall()
@@ -376,7 +379,9 @@ class _Merge:
     # Calls and replies
 
     def _pair_calls(self, theirs: _Theirs, numbers: dict[str, int]) -> set[int]:
-        """Copy the calls that are missing; the calls whose replies differ, by their numbers in the other store."""
+        """Copy the calls that are missing; the calls whose
+        replies differ, by their numbers in the other store.
+        """
         for table in ("pairs", "outdated", "dropped", "in_batches"):
             self._do(f"DELETE FROM temp.{table}")
         self._do(_IN_BATCHES, numbers)
@@ -398,17 +403,20 @@ class _Merge:
         ).fetchall()
         if any(call in differing for (call,) in steps):
             raise StoreError(
-                f"{self._path}: the judge wrote other evaluation steps for run {theirs.name!r} than are in the store "
-                "that it is merged into, so that their prompts differ.\nThis run was not merged. "
-                "Merge the file into another store, and compare the two runs there."
+                f"{self._path}: the judge wrote other evaluation steps for run {theirs.name!r} than "
+                "are in the store that it is merged into, so that their prompts differ.\nThis run "
+                "was not merged. Merge the file into another store, and compare the two runs there."
             )
 
     def _note_outdated(self, run: int, differing: set[int]) -> None:
-        """A judgment depends on a reply and on those to its follow-up questions, which in turn depend on the reply."""
+        """A judgment depends on a reply and on those to its
+        follow-up questions, which in turn depend on the reply.
+        """
         parent_of: dict[int, set[int]] = {}
         children_of: dict[int, set[int]] = {}
         for child, parent in self._connection.execute(
-            "SELECT p.call, c.id FROM other.places AS p JOIN other.calls AS c ON c.key = p.parent WHERE p.run = ?",
+            "SELECT p.call, c.id FROM other.places AS p JOIN other.calls AS c ON c.key = p.parent "
+            "WHERE p.run = ?",
             (run,),
         ):
             parent_of.setdefault(child, set()).add(parent)

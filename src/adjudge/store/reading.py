@@ -93,7 +93,9 @@ def check_set_aside(connection: sqlite3.Connection, damaged: Sequence[DamagedRep
 
 
 def whole_replies(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Reply]:
-    """The replies to calls that were answered; `DamagedError` where one is damaged, or missing and not in quarantine."""
+    """The replies to calls that were answered; `DamagedError`
+    where one is damaged, or missing and not in quarantine.
+    """
     sound, damaged = replies_by_key(connection, keys)
     known = sound.keys() | {key for key, _, _ in damaged}
     missing = [(key, MISSING, "the reply is missing") for key in keys if key not in known]

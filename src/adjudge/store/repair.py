@@ -1,8 +1,8 @@
 """Examines a damaged store row by row, and saves what is whole into a new one.
 
-SQLite gives up a statement at the first damaged page. So rows are asked for in ranges of their numbers; a range that fails is
-halved until only the rows on the damaged page are missing. A row is whole where its checksum agrees and what it refers to
-is whole. The damaged file is only read.
+SQLite gives up a statement at the first damaged page. So rows are asked for in ranges of their numbers; a
+range that fails is halved until only the rows on the damaged page are missing. A row is whole where its
+checksum agrees and what it refers to is whole. The damaged file is only read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Damage(Struct, frozen=True):
     """Rows of one kind that are missing or damaged."""
 
     what: str
-    """pages, processes, runs, counts, items, slots, calls, judgments, labels, reviews, notes, replies, invitations, batches or batch calls"""
+    """pages, processes, runs, counts, items, slots, calls, judgments,
+    labels, reviews, notes, replies, invitations, batches or batch calls
+    """
     run: str | None
     """none for what belongs to the whole store"""
     n: int
@@ -338,7 +340,9 @@ class _Rows:
         return keys
 
     def _note_lost(self, name: str, answered: set[str]) -> None:
-        """Note the replies of a run that are gone without a trace, and have a repaired store request them again."""
+        """Note the replies of a run that are gone without a
+        trace, and have a repaired store request them again.
+        """
         without = answered - self._answered
         self._note("replies", name, len(without - self._set_aside))
         self._keep(
@@ -350,7 +354,10 @@ class _Rows:
         self, run: int, reading: int, last: int, places: dict[tuple[int, int], str]
     ) -> tuple[int, int]:
         """How many judgments of a run are whole, and how many are not."""
-        select = f"SELECT {_TABLES['judgments'][0]} FROM judgments WHERE run = ? AND reading = ? AND item BETWEEN ? AND ?"
+        select = (
+            f"SELECT {_TABLES['judgments'][0]} FROM judgments WHERE run = ? AND reading = ? AND item "
+            "BETWEEN ? AND ?"
+        )
         n_whole = n_damaged = 0
 
         def check(row: tuple[Any, ...]) -> None:

@@ -1,7 +1,8 @@
 """Replaces all judgments of a run.
 
-The new judgments are written beside the old ones, page by page, under the next reading number; one small transaction then
-switches to that number. A process that is killed in between leaves the old judgments in place.
+The new judgments are written beside the old ones, page by page, under the next reading number; one small
+transaction then switches to that number. A process that is killed in between leaves the old judgments in
+place.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def finish_reading(connection: sqlite3.Connection, run: int, reading: int, n_wri
     ).fetchone()
     if n_stored != n_written:
         raise StoreError(
-            "Another process parsed the replies of this run at the same time.\nIts judgments were not changed; run reread again."
+            "Another process parsed the replies of this run at the same time.\nIts judgments were "
+            "not changed; run reread again."
         )
     connection.execute(
         """INSERT OR IGNORE INTO judgments

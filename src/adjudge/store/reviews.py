@@ -1,4 +1,5 @@
-"""Stores reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the earlier.
+"""Stores reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the
+earlier.
 
 Like labels they are few, so that all of them are read, which tells whether one is missing.
 """
@@ -16,8 +17,8 @@ from .counts import check_count, kept
 from .rows import json_of
 from .schema import now
 
-# Reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the earlier. Like labels they
-# are few, so that all of them are read, which tells whether one is missing.
+# Reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the earlier.
+# Like labels they are few, so that all of them are read, which tells whether one is missing.
 
 
 def put_review(connection: sqlite3.Connection, review: Review, run: int) -> None:
@@ -46,8 +47,8 @@ def read_reviews(connection: sqlite3.Connection, run: int) -> list[Review]:
 def delete_review(connection: sqlite3.Connection, run: int, review: Review) -> bool:
     """Delete a review; false where it is gone already or was changed."""
     deleted = connection.execute(
-        "DELETE FROM reviews WHERE run = ? AND item = ? AND criterion = ? AND COALESCE(subject, '') = ? AND reviewer = ?"
-        " AND verdict = ?",
+        "DELETE FROM reviews WHERE run = ? AND item = ? AND criterion = ? AND COALESCE(subject, '') "
+        "= ? AND reviewer = ? AND verdict = ?",
         (run, review.item, review.criterion, review.subject or "", review.reviewer, review.verdict),
     )
     return deleted.rowcount == 1

@@ -20,8 +20,9 @@ _PACKED_FROM = 1024
 """Bytes. Shorter texts are stored uncompressed: compressing them takes longer than writing them."""
 
 _OFTEN_PACKED_FROM = 4096
-"""The same for prompts and judgments, which are written most often. Compressing releases the GIL, and the writer
-thread then has to get it back from a busy event loop."""
+"""The same for prompts and judgments, which are written most often. Compressing releases the GIL, and the
+writer thread then has to get it back from a busy event loop.
+"""
 
 _to_json = msgspec.json.Encoder().encode
 # A log-probability may be minus infinity, which MessagePack can hold and JSON cannot.
@@ -34,14 +35,18 @@ _logprobs = msgspec.msgpack.Decoder(tuple[TokenLogprob, ...]).decode
 
 Columns = tuple[Any, ...]
 
-REPLY_COLUMNS = "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, finish, checksum"
+REPLY_COLUMNS = (
+    "text, reasoning, logprobs, tokens_in, tokens_out, cost_usd, seconds, model_name, fingerprint, "
+    "finish, checksum"
+)
 ITEM_COLUMNS = 'seq, id, line, system, system_a, system_b, "group", fields, content, checksum'
 
 ITEM_SEALED = 'seq, id, line, system, system_a, system_b, "group"'
 UNCHECKED = -1
 """In place of a checksum: an older file, which has none, is read as it is."""
 
-# What the checksum of a row covers. A place has one only where it has an error or a parent: a judgment names its call.
+# What the checksum of a row covers. A place has one only where it has an error or a parent: a judgment names
+# its call.
 RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ended, seconds"
 SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
 PLACE_SEALED = "run, item, slot, call, parent, error_kind, error_message"
@@ -52,8 +57,8 @@ REVIEW_SEALED = (
 NOTE_SEALED = "run, item, author, text, tags, made"
 INVITATION_SEALED = "run, kind, name, secret, made, revoked"
 BATCH_SEALED = (
-    "id, name, run, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
-    "estimate_usd, note, created, changed"
+    "id, name, run, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, "
+    "n_done, n_failed, estimate_usd, note, created, changed"
 )
 BATCH_CALL_SEALED = "batch, call, slot, outcome, error_kind, error_message, flags, reply"
 
@@ -215,7 +220,9 @@ def is_sound_judgment(body: object, checksum: object) -> bool:
 
 
 def read_judgment(key: str, body: object, checksum: object) -> Judgment | None:
-    """The judgment of the call `key`; none where it is absent or in an old format, since the reply can be parsed again."""
+    """The judgment of the call `key`; none where it is absent
+    or in an old format, since the reply can be parsed again.
+    """
     if body is None:
         return None
     if not is_sound_judgment(body, checksum):

@@ -191,9 +191,9 @@ def _delete_batches(connection: sqlite3.Connection, run: RunRow) -> None:
     ).fetchone()
     if n_open:
         raise StoreError(
-            f"The run {run.name!r} has {n_open} batch{'' if n_open == 1 else 'es'} at the provider, and what they answer is paid for.\n"
-            f"Collect them with the command of the run, or cancel them first: adjudge runs cancel {run.name}, "
-            "then the command of the run once more."
+            f"The run {run.name!r} has {n_open} batch{'' if n_open == 1 else 'es'} at the provider, "
+            "and what they answer is paid for.\nCollect them with the command of the run, or cancel "
+            f"them first: adjudge runs cancel {run.name}, then the command of the run once more."
         )
     connection.execute(
         "DELETE FROM batch_calls WHERE batch IN (SELECT id FROM batches WHERE run = ?)", (run.id,)
@@ -217,7 +217,9 @@ def _read_run(row: tuple[Any, ...], live: set[int], *, is_resumed: bool = False)
 
 
 def whole_manifest(row: tuple[Any, ...]) -> dict[str, Any]:
-    """The manifest of a run, from `rows.RUN_SEALED` and the checksum; `DamagedError` where the row is damaged."""
+    """The manifest of a run, from `rows.RUN_SEALED` and the
+    checksum; `DamagedError` where the row is damaged.
+    """
     rows.check(row[:-1], row[-1])
     settings = rows.unpacked_json(row[3])
     if not isinstance(settings, dict):
@@ -260,7 +262,8 @@ def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any
     ]
     message = listed(f"run {name!r} already exists with different settings", differences)
     return StoreError(
-        f"{message}\nChoose another name with --run, or replace the run with --replace: unchanged calls reuse their stored replies."
+        f"{message}\nChoose another name with --run, or replace the run with --replace: unchanged "
+        "calls reuse their stored replies."
     )
 
 

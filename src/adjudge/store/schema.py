@@ -144,7 +144,9 @@ _INITIAL = (
 
 
 def m002_counts(connection: sqlite3.Connection) -> None:
-    """Checksums of the rows that had none, and how many rows each run has: damage can remove rows without a trace."""
+    """Checksums of the rows that had none, and how many rows
+    each run has: damage can remove rows without a trace.
+    """
     for table in _CHECKED:
         connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
     for statement in _COUNTS:
@@ -179,8 +181,8 @@ _CHECKED = ("runs", "items", "slots", "calls", "places", "labels")
 _KEYS = {"runs": "id", "items": "run, seq", "slots": "run, slot", "labels": "id", "places": "run, item, slot"}
 
 
-# Triggers, so that no statement can forget to count. `counts` has a row for each run, and one with the number 0 for what
-# belongs to the whole store. Only the judgments of the valid reading are counted.
+# Triggers, so that no statement can forget to count. `counts` has a row for each run, and one with the number
+# 0 for what belongs to the whole store. Only the judgments of the valid reading are counted.
 _COUNTS = (
     """CREATE TABLE counts (
         run INTEGER PRIMARY KEY,
@@ -321,14 +323,16 @@ def m005_invitations(connection: sqlite3.Connection) -> None:
     )"""
     )
     connection.execute(
-        "CREATE UNIQUE INDEX one_open_invitation ON invitations (kind, COALESCE(run, 0), name) WHERE revoked IS NULL"
+        "CREATE UNIQUE INDEX one_open_invitation ON invitations (kind, COALESCE(run, 0), name) WHERE "
+        "revoked IS NULL"
     )
 
 
 def m006_locked_looks(connection: sqlite3.Connection) -> None:
     """How often locked labels were looked at, by their hash."""
     connection.execute(
-        "CREATE TABLE locked_looks (id INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, made TEXT NOT NULL)"
+        "CREATE TABLE locked_looks (id INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, made "
+        "TEXT NOT NULL)"
     )
     connection.execute("CREATE INDEX looks_of_labels ON locked_looks (digest)")
 
@@ -359,7 +363,9 @@ _EMPTY_BEFORE = {
 
 
 def stand_in(connection: sqlite3.Connection, path: Path) -> None:
-    """Make an older layout readable as the present one, by temporary views, where the file cannot be upgraded."""
+    """Make an older layout readable as the present one, by
+    temporary views, where the file cannot be upgraded.
+    """
     version = version_of(connection, path)
     connection.execute("PRAGMA temp_store = MEMORY")
     if version < 2:
@@ -389,13 +395,15 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(
-            f"{path}: this is another program's database.\nCheck the name, or choose another file with --store."
+            f"{path}: this is another program's database.\nCheck the name, or choose another file "
+            "with --store."
         )
     version: int = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
     if version > len(MIGRATIONS):
         raise StoreError(
             f"{path}: the store was written by a newer Adjudge (its schema is {version}, this version knows "
-            f"{len(MIGRATIONS)}).\nUpgrade Adjudge, or choose another file with --store. The store was not changed."
+            f"{len(MIGRATIONS)}).\nUpgrade Adjudge, or choose another file with --store. The store "
+            "was not changed."
         )
     return version
 
@@ -411,7 +419,8 @@ def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) 
         if version == 0:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(
-                "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
+                "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied "
+                "TEXT NOT NULL)"
             )
         for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
             migration(connection)

@@ -48,10 +48,13 @@ from .writer import Put
 T = TypeVar("T")
 
 RESERVE_BYTES = 4 << 20
-"""With less free disk space than this, no call is claimed: the rest is kept for the replies to calls in flight."""
+"""With less free disk space than this, no call is claimed:
+the rest is kept for the replies to calls in flight.
+"""
 
 ROOM_SECONDS = 0.02
-"""How long a measurement of the free space is used. The reserve is large enough for the replies of that time."""
+"""How long a measurement of the free space is used. The reserve is large enough for the replies of that time.
+"""
 
 _BATCH = 1000
 
@@ -151,7 +154,8 @@ class Store:
         self._access.do(lambda: runs.delete(self._access.connection, name))
 
     def put_items(self, run: RunRow, first: int, items: Sequence[Item], step: int = 1) -> Awaitable[None]:
-        """Store items; `first` is the number of the first one, from 0, and `step` the distance of their numbers.
+        """Store items; `first` is the number of the first one, from 0, and `step` the distance of their
+        numbers.
 
         Items stored already must be unchanged.
         """
@@ -178,7 +182,9 @@ class Store:
         return self._access.calls.claim(calls)
 
     def check_room(self) -> None:
-        """`StoreError` where the disk is nearly full or the file is gone; to be called before each call that costs money."""
+        """`StoreError` where the disk is nearly full or the file
+        is gone; to be called before each call that costs money.
+        """
         now = time.monotonic()
         if now < self._has_room_until:
             return
@@ -257,7 +263,9 @@ class Store:
         return self._access.read(lambda connection: reading.answered_keys(connection, keys))
 
     def finished(self, run: RunRow, first: int, last: int) -> dict[tuple[int, int], Judgment | None]:
-        """The calls (item, call index) of the items `first` to `last` with an undamaged reply, and their judgments."""
+        """The calls (item, call index) of the items `first` to
+        `last` with an undamaged reply, and their judgments.
+        """
         done, damaged = self._access.read(
             lambda connection: reading.finished_calls(connection, run.id, first, last)
         )
@@ -453,7 +461,9 @@ class Store:
     # Locked labels
 
     def count_look(self, digest: str) -> int:
-        """Record one more look at the locked labels of this hash, durably; returns how many there are with it."""
+        """Record one more look at the locked labels of this
+        hash, durably; returns how many there are with it.
+        """
         return self._access.do(lambda: locked_looks.count_look(self._access.connection, digest))
 
     def n_looks(self, digest: str) -> int:
@@ -463,7 +473,9 @@ class Store:
     # Damage
 
     def verify(self) -> list[str]:
-        """Check the whole file and quarantine damaged replies. Returns the keys of the calls to be sent again."""
+        """Check the whole file and quarantine damaged replies.
+        Returns the keys of the calls to be sent again.
+        """
         self._access.read(lambda connection: check_pages(connection, self.path))
         damaged = list(self._access.stream(reading.all_damaged))
         self._quarantine(damaged)

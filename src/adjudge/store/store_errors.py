@@ -61,8 +61,8 @@ def damage_error(where: Path, what: object) -> StoreError:
     """The error for a file that does not hold what was written to it."""
     return StoreError(
         f"{where}: the store is damaged ({what}).\n"
-        f"See what is lost with adjudge doctor --store {where}; adjudge doctor --store {where} --repair NEW.db "
-        "saves what is whole. Or use a backup."
+        f"See what is lost with adjudge doctor --store {where}; adjudge doctor --store {where} "
+        "--repair NEW.db saves what is whole. Or use a backup."
     )
 
 
@@ -91,8 +91,10 @@ def store_error(where: Path, fault: Exception) -> StoreError:
         reason = (fault.strerror or str(fault)).lower()
         return StoreError(
             f"{where}: the store cannot be opened: {reason}.\n"
-            "Check that the file and its folder are readable and writable, or choose another file with --store."
+            "Check that the file and its folder are readable and writable, or choose another file "
+            "with --store."
         )
     return StoreError(
-        f"{where}: a record cannot be stored: {fault}.\nRemove the part that is not valid text from the item or the reply."
+        f"{where}: a record cannot be stored: {fault}.\nRemove the part that is not valid text from "
+        "the item or the reply."
     )

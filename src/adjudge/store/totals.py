@@ -56,7 +56,8 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     )
     (n_calls,) = connection.execute("SELECT count(*) FROM places WHERE run = ?", (run,)).fetchone()
     (judged,) = connection.execute(
-        "SELECT count(*) FROM judgments JOIN runs ON runs.id = run AND runs.reading = judgments.reading WHERE run = ?",
+        "SELECT count(*) FROM judgments JOIN runs ON runs.id = run AND runs.reading = "
+        "judgments.reading WHERE run = ?",
         (run,),
     ).fetchone()
     sums = connection.execute(

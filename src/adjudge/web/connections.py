@@ -103,11 +103,11 @@ class _Bounded:
 def bounded_protocol(
     most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_SECONDS, tls: ssl.SSLContext | None = None
 ) -> Any:
-    """uvicorn's protocol, which accepts every connection and drops others for it, the oldest first: idle ones without a
-    session, then busy ones without a session, then idle ones.
+    """uvicorn's protocol, which accepts every connection and drops others for it, the oldest first: idle ones
+    without a session, then busy ones without a session, then idle ones.
 
-    Otherwise anyone who reaches the server could keep it busy by opening connections. TLS begins here, and not in uvicorn,
-    so that connections that never finish its handshake are counted and dropped as well.
+    Otherwise anyone who reaches the server could keep it busy by opening connections. TLS begins here, and
+    not in uvicorn, so that connections that never finish its handshake are counted and dropped as well.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Context:
     """What all pages of one server share: the store, the items tables, and the frame around a page.
 
-    A page opens the store only while it reads, so that the store may be written, moved or replaced while the server runs.
+    A page opens the store only while it reads, so that the store may be written, moved or replaced while the
+    server runs.
     """
 
     def __init__(self, store_path: Path, given: LabelFile | None = None) -> None:
@@ -63,7 +64,10 @@ class Context:
         if not os.access(path, os.W_OK):
             return f"{path.name} is read-only for you, so nothing can be saved. Copy it, or ask its owner."
         if not os.access(path.absolute().parent, os.W_OK):
-            return f"The folder of {path.name} is read-only for you, so nothing can be saved. Copy the store to another folder."
+            return (
+                f"The folder of {path.name} is read-only for you, so nothing can be saved. Copy the "
+                "store to another folder."
+            )
         return ""
 
     @property

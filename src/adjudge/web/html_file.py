@@ -83,7 +83,8 @@ def _check(path: Path) -> None:
         raise DataError(f"{path} is {what}. Give the name of a file, such as report.html.")
     if status.st_size and not _is_page(path):
         raise DataError(
-            f"{path} already exists and is not an HTML page, so it is not overwritten. Give another name, such as report.html."
+            f"{path} already exists and is not an HTML page, so it is not overwritten. Give another "
+            "name, such as report.html."
         )
 
 

@@ -45,7 +45,9 @@ class Visitor(Struct, frozen=True):
 
 
 def session_of(token: str) -> str:
-    """What the cookie holds for the secret of a link: from neither can the other be found by reading the store."""
+    """What the cookie holds for the secret of a link: from
+    neither can the other be found by reading the store.
+    """
     return hashlib.sha256(b"adjudge session " + token.encode()).hexdigest()
 
 

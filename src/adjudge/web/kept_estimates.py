@@ -28,8 +28,9 @@ _MOST_KEPT = 200
 class Kept:
     """Judge cards and rankings on disk, so that a page does not wait for them again after a restart.
 
-    A file is named by a hash of everything that the estimates depend on: the store, the run and its judgments, the labels
-    and the code. It lies in the user's cache folder, readable by this user alone; what cannot be read is estimated again.
+    A file is named by a hash of everything that the estimates depend on: the store, the run and its
+    judgments, the labels and the code. It lies in the user's cache folder, readable by this user alone; what
+    cannot be read is estimated again.
     """
 
     def __init__(self, context: Context) -> None:

@@ -76,7 +76,9 @@ def notable_items(
     points: Mapping[str, LabelledTable] | None = None,
     most: int = MOST_ITEMS,
 ) -> list[NotableItem]:
-    """The most notable items, those farthest from people first. Each kind adds a few; an item may have several reasons."""
+    """The most notable items, those farthest from people first.
+    Each kind adds a few; an item may have several reasons.
+    """
     kinds: dict[str, _Heaviest] = {
         name: _Heaviest(_OF_A_KIND)
         for name in ("far", "failed", "worst", "order", "judges", "samples", "unsure", "flagged")
@@ -169,7 +171,9 @@ def _take_turns(kinds: Mapping[str, _Heaviest], most: int) -> list[NotableItem]:
 
 
 def _badness(value: float, scale: Scale | None) -> float | None:
-    """How bad a score is, comparable between criteria: 0 at the best end of the scale; none where that is unknown."""
+    """How bad a score is, comparable between criteria: 0 at
+    the best end of the scale; none where that is unknown.
+    """
     if scale is None or scale.direction == 0:
         return None
     normal = scale.normalized(value)

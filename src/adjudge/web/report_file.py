@@ -109,7 +109,9 @@ def _fitted(parts: RunParts, items: ItemCalls, protocols: Mapping[str, Protocol]
 
 
 def calls_to_show(places: Sequence[CallOutcome], criteria: Set[str]) -> list[CallOutcome]:
-    """The few calls to show, in their order: on those criteria first; of many samples the lowest and the highest."""
+    """The few calls to show, in their order: on those criteria
+    first; of many samples the lowest and the highest.
+    """
     error_kinds: set[str] = set()
     distinct = []
     for place in places:

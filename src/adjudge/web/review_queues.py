@@ -29,19 +29,50 @@ class Queue(Struct, frozen=True):
 
 
 QUEUES = (
-    Queue("people", "Judge and people", "The judge's answer and people's label differ; the largest difference first.",
-          "label_gap > 0", "label_gap DESC, id"),
-    Queue("judges", "Panel splits", "The judges of this run differ; the largest difference first.",
-          "judges_gap > 0", "judges_gap DESC, id"),
-    Queue("orders", "Conflicting orders", "The judge's answer depends on which response is shown first.",
-          "orders_gap > 0", "orders_gap DESC, id"),
-    Queue("confidence", "Low confidence", "The judge is not certain; the lowest confidence first.",
-          "confidence < 1", "confidence, id"),
-    Queue("injection", "Suspected injection", "The judged text seems to address the judge.",
-          "instr(flags, ' injection_suspected ')", "id"),
-    Queue(RANDOM, "Random check", "Labels at random, whether judge and people agree or not: only these show how many of the "
-          "other labels are wrong.", "label IS NOT NULL", "(id * 2654435761) % 4294967291, id"),
-)  # fmt: skip
+    Queue(
+        "people",
+        "Judge and people",
+        "The judge's answer and people's label differ; the largest difference first.",
+        "label_gap > 0",
+        "label_gap DESC, id",
+    ),
+    Queue(
+        "judges",
+        "Panel splits",
+        "The judges of this run differ; the largest difference first.",
+        "judges_gap > 0",
+        "judges_gap DESC, id",
+    ),
+    Queue(
+        "orders",
+        "Conflicting orders",
+        "The judge's answer depends on which response is shown first.",
+        "orders_gap > 0",
+        "orders_gap DESC, id",
+    ),
+    Queue(
+        "confidence",
+        "Low confidence",
+        "The judge is not certain; the lowest confidence first.",
+        "confidence < 1",
+        "confidence, id",
+    ),
+    Queue(
+        "injection",
+        "Suspected injection",
+        "The judged text seems to address the judge.",
+        "instr(flags, ' injection_suspected ')",
+        "id",
+    ),
+    Queue(
+        RANDOM,
+        "Random check",
+        "Labels at random, whether judge and people agree or not: only these show how many of the "
+        "other labels are wrong.",
+        "label IS NOT NULL",
+        "(id * 2654435761) % 4294967291, id",
+    ),
+)
 
 
 CellKey = tuple[str, str, Subject | None]
@@ -62,7 +93,8 @@ def cells_of(listing: Listing, queue: Queue, criterion: str = "") -> list[Cell]:
     with listing.index.reading() as connection:
         found = listing.remembered(
             connection,
-            f"SELECT id, seq, item, criterion, subject FROM rows WHERE {rule} ORDER BY {queue.order} LIMIT {MOST_CELLS}",
+            f"SELECT id, seq, item, criterion, subject FROM rows WHERE {rule} ORDER BY {queue.order} "
+            f"LIMIT {MOST_CELLS}",
             (criterion,) if criterion else (),
         )
     cells: dict[CellKey, Cell] = {}

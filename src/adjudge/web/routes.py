@@ -50,8 +50,8 @@ def build_app(
 ) -> ASGIApp:
     """The application for a server on `port`: the viewer, or with a `session` the pages to label on.
 
-    `given` are the labels of a file, shown by the viewer instead of those in the store. A shared server has other names
-    than the loopback address (`reach`), and invitations.
+    `given` are the labels of a file, shown by the viewer instead of those in the store. A shared server has
+    other names than the loopback address (`reach`), and invitations.
     """
     inner = build_pages(Context(store_path, given), session)
     return Guard(

@@ -1,10 +1,10 @@
 """Checks before and headers after every request to the server.
 
-Any web page can make a browser send requests to 127.0.0.1, and every program of every user of this machine can connect to
-it; a shared server is reached by a whole network. So a request must name an address of this server as its host (a rebound
-DNS name does not), must hold the session cookie that the printed address or an invitation was exchanged for, and may change
-something only as JSON sent by one of the server's own pages. Plain ASGI around the whole application, so that no route is
-exempt.
+Any web page can make a browser send requests to 127.0.0.1, and every program of every user of this machine
+can connect to it; a shared server is reached by a whole network. So a request must name an address of this
+server as its host (a rebound DNS name does not), must hold the session cookie that the printed address or an
+invitation was exchanged for, and may change something only as JSON sent by one of the server's own pages.
+Plain ASGI around the whole application, so that no route is exempt.
 """
 
 from __future__ import annotations
@@ -96,19 +96,22 @@ _NO_TOKEN = Refusal(
 _EARLIER_START = Refusal(
     401,
     "Adjudge was started again since you opened this page, and the address has changed.",
-    "Open the new address: it is in the terminal in which Adjudge runs now. If you cannot see that terminal, stop Adjudge "
-    "there and give the command again. Runs and labels are in the store: nothing is lost.",
+    "Open the new address: it is in the terminal in which Adjudge runs now. If you cannot see that "
+    "terminal, stop Adjudge there and give the command again. Runs and labels are in the store: "
+    "nothing is lost.",
 )
 _NOT_INVITED = Refusal(
     401,
     "This page is for invited people, and this browser has no valid invitation.",
-    "Open your invitation link again. If it does not work, it was revoked or is incomplete: ask the person who sent it "
-    "for a new one. If you started Adjudge yourself, open the address in its terminal.",
+    "Open your invitation link again. If it does not work, it was revoked or is incomplete: ask the "
+    "person who sent it for a new one. If you started Adjudge yourself, open the address in its "
+    "terminal.",
 )
 _WRONG_LINK = Refusal(
     403,
     "This invitation link is not valid.",
-    "It was revoked, or a part of it is missing. Copy the whole link, or ask the person who sent it for a new one.",
+    "It was revoked, or a part of it is missing. Copy the whole link, or ask the person who sent it "
+    "for a new one.",
 )
 _TOO_MANY = Refusal(
     429, "Too many wrong links were tried from here.", "Wait a minute, then open your link again."
@@ -156,8 +159,8 @@ class Guard:
             refusal = self._exchange(scope, visitor)
             if refusal is None:
                 cookie = self._set_cookie(headers, self._secrets.session)
-                # A browser withholds the cookie from a redirect that another page began, such as the file that
-                # hands the token over; a page of this server that leads on is not another page.
+                # A browser withholds the cookie from a redirect that another page began, such as the file
+                # that hands the token over; a page of this server that leads on is not another page.
                 is_foreign = (headers.only("sec-fetch-site") or "none") not in ("none", "same-origin")
                 await (_lead_on if is_foreign else _redirect)(hardened, location, cookie)
                 return
@@ -232,7 +235,9 @@ class Guard:
             return None
 
     def _client(self, scope: Scope, headers: _Headers) -> str:
-        """The address that wrong links are counted by; of a proxy's header only what the proxy itself has added."""
+        """The address that wrong links are counted by; of a
+        proxy's header only what the proxy itself has added.
+        """
         forwarded = (headers.only("x-forwarded-for") or "").rpartition(",")[2].strip()
         if self._is_behind_proxy and forwarded:
             return forwarded[:100]
@@ -243,7 +248,8 @@ class Guard:
     def _refusal(self, scope: Scope, headers: _Headers) -> Refusal | None:
         """The checks that need no session."""
         if headers.only("host") not in self._names:
-            # The complete value must match: a prefix, or a comparison with Origin, lets a rebound name through.
+            # The complete value must match: a prefix, or a comparison with Origin, lets a rebound name
+            # through.
             return Refusal(
                 403,
                 "This server answers only at its own address.",
@@ -321,7 +327,9 @@ class Guard:
 
 
 class _Headers:
-    """The headers of a request. A header that is there twice counts as missing: two readers could disagree on it."""
+    """The headers of a request. A header that is there twice
+    counts as missing: two readers could disagree on it.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self._all = [
@@ -353,7 +361,9 @@ def _is_same(value: str, secret: str) -> bool:
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body, cut off at the limit even where its header claims a smaller size, and where it takes too long."""
+    """The body, cut off at the limit even where its header
+    claims a smaller size, and where it takes too long.
+    """
     n_bytes = 0
     deadline = 0.0
     is_complete = False
@@ -435,14 +445,18 @@ _HEAD = (
 )
 _INVITED_PAGE = (
     f'{_HEAD}<meta name="robots" content="noindex"><script src="/static/adjudge.js"></script></head>'
-    '<body><main><section class="empty" data-invited><h1>Invitation</h1><p role="status">Opening your invitation.</p>'
-    "<noscript><p>This page needs JavaScript to open your invitation.</p></noscript></section></main></body></html>"
+    '<body><main><section class="empty" data-invited><h1>Invitation</h1><p role="status">Opening '
+    "your invitation.</p>"
+    "<noscript><p>This page needs JavaScript to open your "
+    "invitation.</p></noscript></section></main></body></html>"
 )
 """The script of the page takes the secret out of the address and posts it; see adjudge.js."""
 
 
 async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
-    """Why a request is not answered: as a short page, or as JSON after a POST; it repeats nothing of the request."""
+    """Why a request is not answered: as a short page, or as
+    JSON after a POST; it repeats nothing of the request.
+    """
     # The rest of a refused body must not be read as the next request.
     closing = [(b"connection", b"close")]
     if scope["method"] == "POST":
@@ -451,7 +465,8 @@ async def _refuse(send: Send, refusal: Refusal, scope: Scope) -> None:
         return
     again = '<p><a class="btn" href="">Continue</a></p>' if refusal is _NO_TOKEN else ""
     page = (
-        f'{_HEAD}</head><body><main><section class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
+        f"{_HEAD}</head><body><main><section "
+        f'class="empty"><h1>{refusal.status}</h1><p>{escape(refusal.happened)}</p>'
         f"<p>{escape(refusal.remedy)}</p>{again}</section></main></body></html>"
     )
     await _send_page(send, refusal.status, page, closing, is_head=scope["method"] == "HEAD")

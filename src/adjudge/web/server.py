@@ -64,7 +64,8 @@ def serve(
             server_header=False,
             proxy_headers=False,
             http=bounded_protocol(tls=tls),
-            # uvloop begins to read even where `connection_made` has paused it, and the first bytes of TLS would be lost.
+            # uvloop begins to read even where `connection_made` has paused it, and the first bytes of TLS
+            # would be lost.
             loop="auto" if tls is None else "asyncio",
             timeout_graceful_shutdown=1,
         )
@@ -94,7 +95,8 @@ def _handover_file(folder: Path, url: str) -> str:
     shown = escape(url)
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adjudge</title>'
-        f'<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url={shown}"></head>'
+        '<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" '
+        f'content="0;url={shown}"></head>'
         f'<body><p><a href="{shown}">Open Adjudge</a></p></body></html>'
     )
     with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:

@@ -31,7 +31,9 @@ class Sharing(Struct, frozen=True):
 
     @property
     def bind(self) -> str:
-        """The address to listen on. A reverse proxy is expected on this machine; without one, every interface is used."""
+        """The address to listen on. A reverse proxy is expected
+        on this machine; without one, every interface is used.
+        """
         if self.host:
             return self.host
         return LOOPBACK if self.is_behind_proxy else _EVERYWHERE
@@ -94,7 +96,9 @@ def reach_of(sharing: Sharing | None, port: int) -> Reach:
 
 
 def own_address() -> str:
-    """The address of this machine in its network. Nothing is sent: connecting a datagram socket only chooses a route."""
+    """The address of this machine in its network. Nothing is
+    sent: connecting a datagram socket only chooses a route.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

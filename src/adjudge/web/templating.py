@@ -1,8 +1,8 @@
 """Turns templates and text into HTML: the one place that knows jinja2.
 
-Every value is escaped, and characters that hide or reverse text are written out, wherever a template shows them.
-An undefined name in a template is an error. Templates and static files are part of the package and are found by name in
-one flat list: no name from outside ever becomes a path.
+Every value is escaped, and characters that hide or reverse text are written out, wherever a template shows
+them. An undefined name in a template is an error. Templates and static files are part of the package and are
+found by name in one flat list: no name from outside ever becomes a path.
 """
 
 from __future__ import annotations

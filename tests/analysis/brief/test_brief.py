@@ -1,4 +1,6 @@
-"""The run in one line: its numbers are those of the summary, the ranking and the card; terminal and pages show the same."""
+"""The run in one line: its numbers are those of the summary,
+the ranking and the card; terminal and pages show the same.
+"""
 
 from __future__ import annotations
 

@@ -349,7 +349,8 @@ def test_an_interval_without_0_beside_a_corrected_p_is_doubtful() -> None:
 
 
 def test_choices_with_ties_are_tested_by_the_shares_that_are_shown() -> None:
-    # The system that is named first never won, and ties in the other run: McNemar's test of wins has nothing to test.
+    # The system that is named first never won, and ties in the other run: McNemar's test of wins has nothing
+    # to test.
     criterion = only(compared(chosen(["b"] * 12), chosen(["tie"] * 12)))
     compared_system = criterion.systems["old vs new"]
     assert compared_system.difference.value == 0.5

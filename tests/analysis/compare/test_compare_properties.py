@@ -56,7 +56,8 @@ def test_any_two_runs_give_a_comparison_or_a_reason(
         comparison = adjudge.compare(first, second, scales=scales)
     except DataError:
         return
-    # JSON has no NaN: encoding would turn it into null, so it is looked for in what was encoded from Python values.
+    # JSON has no NaN: encoding would turn it into null, so it is looked for in what was encoded from Python
+    # values.
     assert not [
         number
         for number in numbers_in(msgspec.to_builtins(comparison))

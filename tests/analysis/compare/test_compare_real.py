@@ -1,4 +1,6 @@
-"""Real judgments compared: three prompts of one judge on the same dialogues, and two judges on the same pairs."""
+"""Real judgments compared: three prompts of one judge on
+the same dialogues, and two judges on the same pairs.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,8 @@ def test_two_judges_of_pairs_agree_as_scikit_learn_says(real_rows: Rows) -> None
     assert comparison.agreement["kappa"].value == pytest.approx(metrics.cohen_kappa_score(first, second))
     compared_system = comparison.systems["one vs other"]
     assert (compared_system.n_failed_first, compared_system.n_failed_second) == (25, 0)
-    # There are ties, so the test is one of the shares: by signs of the differences, near the normal for so many.
+    # There are ties, so the test is one of the shares: by signs of the differences, near the normal for so
+    # many.
     share = {"a": 1.0, "b": 0.0, "tie": 0.5}
     apart = [share[b] - share[a] for a, b in both]
     z = abs(sum(apart)) / math.sqrt(sum(gap**2 for gap in apart))

@@ -1,4 +1,6 @@
-"""`adjudge gate`: intervals decide, the gravest outcome counts, and every mistake is named before it can pass."""
+"""`adjudge gate`: intervals decide, the gravest outcome
+counts, and every mistake is named before it can pass.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +254,8 @@ def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) 
     judged_run(tmp_path, "main", {"x": cycle([4, 5], 40)})
     judged_run(tmp_path, "run", {"x": cycle([4, 5], 40)})
     (tmp_path / "adjudge.toml").write_text(
-        '[gate]\nmin = { tact = 4.9 }\nmax_drop = { tact = 0.5 }\nmax_failed = "5%"\nbaseline = "main"\n\n[other]\nx = 1\n'
+        '[gate]\nmin = { tact = 4.9 }\nmax_drop = { tact = 0.5 }\nmax_failed = "5%"\nbaseline = '
+        '"main"\n\n[other]\nx = 1\n'
     )
     done = gate("run", "--json")
     assert done.code == 1
@@ -319,8 +322,10 @@ def protocol(folder: Path, best: str, name: str = "mine") -> Path:
     place = folder / name
     place.mkdir(exist_ok=True)
     (place / "protocol.toml").write_text(
-        'title = "t"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "test"\ninputs = ["instruction", "response"]\n'
-        f'[[criteria]]\nname = "tact"\nscale = {{ low = 1, high = 5, step = 1, best = {best} }}\n[answer]\nreader = "marker"\nmarker = "[RESULT]"\n'
+        'title = "t"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = '
+        '"test"\ninputs = ["instruction", "response"]\n'
+        f'[[criteria]]\nname = "tact"\nscale = {{ low = 1, high = 5, step = 1, best = {best} '
+        '}\n[answer]\nreader = "marker"\nmarker = "[RESULT]"\n'
     )
     (place / "user.md").write_text(
         f"By {name}. " + "{{instruction}} {{response}} Write [RESULT] and a number from 1 to 5.\n"

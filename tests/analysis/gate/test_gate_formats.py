@@ -39,8 +39,9 @@ SCHEMA: dict[str, tuple[dict[str, str], dict[str, tuple[int, int | None]]]] = {
     "error": ({"message": r"(?s).*", "type": r"\w+"}, {}),
     "system-out": ({}, {}),
 }  # fmt: skip
-"""The elements of the common JUnit format (as Jenkins' xunit plugin publishes it): their attributes, and how often each
-child may stand in them, in this order."""
+"""The elements of the common JUnit format (as Jenkins' xunit plugin publishes it): their attributes, and how
+often each child may stand in them, in this order.
+"""
 
 
 def assert_fits_the_schema(text: str) -> ET.Element:

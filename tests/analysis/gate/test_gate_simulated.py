@@ -1,4 +1,6 @@
-"""The gate on simulated pairs of runs: how often it sees a real drop, and how often it sees one that is not there."""
+"""The gate on simulated pairs of runs: how often it sees a
+real drop, and how often it sees one that is not there.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def test_a_drop_of_the_size_it_claims_to_see_is_caught_and_none_is_made_up(
             if len(claimed) < 100:
                 claimed.append(detectable_distance(apart, clusters, -allowed, None) or 0.0)
     assert np.mean(claimed) == pytest.approx(size, rel=0.03)
-    # At the very edge of what is allowed it must not fail more often than once in twenty (it aims at one in forty).
+    # At the very edge of what is allowed it must not fail more often than once in twenty (it aims at one in
+    # forty).
     false = outcomes["none"].count("worse")
     assert binomtest(false, n_runs, 0.05, alternative="greater").pvalue > 0.5, false / n_runs
     caught = outcomes["real"].count("worse")

@@ -1,4 +1,6 @@
-"""The view of one item: where quotations stand, which tokens could have been written, what a second answer says."""
+"""The view of one item: where quotations stand, which tokens
+could have been written, what a second answer says.
+"""
 
 from __future__ import annotations
 

@@ -200,8 +200,9 @@ BIAS = 0.6
 def simulated(rng: np.random.Generator, n_prompts: int, order: str) -> Any:
     """The games of all pairs, settled from both orders, or with the first system always shown first.
 
-    In one order the first place wins with odds exp(d + bias). Both orders agree on a with odds exp(2 d) to agreeing on b,
-    whatever the bias, and disagree in a constant relation to both: that is Davidson's model with strengths twice as large.
+    In one order the first place wins with odds exp(d + bias). Both orders agree on a with odds exp(2 d) to
+    agreeing on b, whatever the bias, and disagree in a constant relation to both: that is Davidson's model
+    with strengths twice as large.
     """
     first, second, share, prompt = [], [], [], []
     for i in range(len(STRENGTHS)):

@@ -1,4 +1,6 @@
-"""One view of a run: all analyses agree on what a failed row is, and each judgment is decoded once per command."""
+"""One view of a run: all analyses agree on what a failed
+row is, and each judgment is decoded once per command.
+"""
 
 from __future__ import annotations
 

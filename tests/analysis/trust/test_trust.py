@@ -384,7 +384,8 @@ def test_calibration_takes_a_constant_kindness_away() -> None:
     results, labels = people(300)
     kinder = [msgspec.structs.replace(result, value=(result.value or 0) + 1) for result in results]
     before, after = (judge_card(given, labels).criteria["tact"].calibration for given in (results, kinder))
-    # A rising curve can undo any shift: what is left is the judge's noise, the same with the kindness and without.
+    # A rising curve can undo any shift: what is left is the judge's noise, the same with the kindness and
+    # without.
     assert after["after"].value == pytest.approx(before["after"].value)
     assert after["before"].low is not None
     assert after["after"].high is not None

@@ -258,7 +258,9 @@ def test_pages_of_a_run_with_labels_open(store: Path, tmp_path: Path) -> None:
 
 
 def test_fleiss_kappa_is_that_of_his_example() -> None:
-    """The worked example of Fleiss (1971) as it is widely reprinted: ten subjects, fourteen raters, kappa 0.210."""
+    """The worked example of Fleiss (1971) as it is widely
+    reprinted: ten subjects, fourteen raters, kappa 0.210.
+    """
     counts = [
         (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
         (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),

@@ -1,4 +1,6 @@
-"""Which way a scale points is a convention: the card of data turned round (v → low + high - v) has the same figures."""
+"""Which way a scale points is a convention: the card of data
+turned round (v → low + high - v) has the same figures.
+"""
 
 from __future__ import annotations
 

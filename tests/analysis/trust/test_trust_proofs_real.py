@@ -27,7 +27,9 @@ Read = list[tuple[dict[str, Any], list[Reading]]]
 
 @pytest.fixture(scope="module")
 def replies_read(real_rows: Rows) -> Read:
-    """Every judgment of topical_chat with what our reader makes of its twenty replies; equal replies are read once."""
+    """Every judgment of topical_chat with what our reader makes
+    of its twenty replies; equal replies are read once.
+    """
     known: dict[tuple[str, float, float], Reading] = {}
 
     def read(text: str, low: float, high: float) -> Reading:
@@ -115,7 +117,9 @@ def _why(text: str, theirs: float, ours: Reading, scale: list[float]) -> str:
 def test_recorded_replies_run_through_the_command_line_give_the_published_correlations(
     real_rows: Rows, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    """items, a protocol folder and replies in; `run`, then `trust`: the same figures as the reader alone gives."""
+    """items, a protocol folder and replies in; `run`, then
+    `trust`: the same figures as the reader alone gives.
+    """
     protocol, dimension = "geval_no_auto_cot", "groundedness"
     items = real_rows("topical_chat.items")
     write_rows(

@@ -1,4 +1,6 @@
-"""What the card says where numbers alone would mislead: perfect judges, groups of two, words that need a meaning."""
+"""What the card says where numbers alone would mislead:
+perfect judges, groups of two, words that need a meaning.
+"""
 
 from __future__ import annotations
 

@@ -120,7 +120,10 @@ def test_an_invisible_character_hides_no_answer(char: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        ("marker", "The format is: Feedback: (feedback) [RESULT] (an integer between 1 and 5)\n\nFeedback: good. [RESULT] 4", 4.0),
+        ("marker", (
+            "The format is: Feedback: (feedback) [RESULT] (an integer between 1 and 5)\n\nFeedback: "
+            "good. [RESULT] 4"
+        ), 4.0),
         ("marker", "Format: Feedback: ... [RESULT] 1, 2, 3, 4 or 5\n\nFeedback: good. [RESULT] 4", 4.0),
         ("choice", "Format: Feedback: ... [RESULT] A or B\n\nFeedback: good. [RESULT] A", "a"),
         ("tag", "I answer in the form <score>1-5</score>. It reads well. <score>4</score>", 4.0),

@@ -1,4 +1,6 @@
-"""Reading a score or a choice from a reply of unknown format, rule by rule: the tables in `cases/` hold the replies."""
+"""Reading a score or a choice from a reply of unknown format,
+rule by rule: the tables in `cases/` hold the replies.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reading lists from replies: what is an entry, what only looks like one, and what becomes of a list that is cut off."""
+"""Reading lists from replies: what is an entry, what only
+looks like one, and what becomes of a list that is cut off.
+"""
 
 from __future__ import annotations
 

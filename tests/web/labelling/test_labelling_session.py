@@ -1,4 +1,6 @@
-"""What a rater is asked and what an answer means: scales and their keys, sides, names, and one sitting of labelling."""
+"""What a rater is asked and what an answer means: scales and
+their keys, sides, names, and one sitting of labelling.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ N = 30
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of thirty items by two systems, twenty of one and ten of the other, whose texts hold neither name."""
+    """A run of thirty items by two systems, twenty of one
+    and ten of the other, whose texts hold neither name.
+    """
     tmp_path = tmp_path_factory.mktemp("judged")
     items = [
         {

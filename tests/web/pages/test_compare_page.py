@@ -1,4 +1,6 @@
-"""Two runs compared as a change: words that differ, charts that say the same as the JSON, and links between runs."""
+"""Two runs compared as a change: words that differ, charts
+that say the same as the JSON, and links between runs.
+"""
 
 from __future__ import annotations
 

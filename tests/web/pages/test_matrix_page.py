@@ -1,4 +1,6 @@
-"""The matrix of a run and what leaves the list: cells, winners by name, the item beside it, exported rows, places."""
+"""The matrix of a run and what leaves the list: cells,
+winners by name, the item beside it, exported rows, places.
+"""
 
 from __future__ import annotations
 

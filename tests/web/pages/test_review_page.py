@@ -1,4 +1,6 @@
-"""The review of disagreements: the queues, what a decision stores, notes and tags, and what happens where nothing can be saved."""
+"""The review of disagreements: the queues, what a decision stores,
+notes and tags, and what happens where nothing can be saved.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the tables of the viewer say beside the items themselves: failures of two kinds, people's labels, places of a pair."""
+"""What the tables of the viewer say beside the items themselves:
+failures of two kinds, people's labels, places of a pair.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from webclient import Browser
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten items: a run with a failed call and two unreadable replies, one of pairs by choice; labels by two people."""
+    """Ten items: a run with a failed call and two unreadable
+    replies, one of pairs by choice; labels by two people.
+    """
     folder = tmp_path_factory.mktemp("lists")
     items = answers(folder / "items.jsonl", 10)
     texts = {f"i{k}": f"Fine. [RESULT] {k % 5 + 1}" for k in range(2, 9)} | {"i9": "hm", "i10": "[RESULT] 11"}

@@ -329,7 +329,8 @@ def test_text_cannot_act_on_any_page(tmp_path: Path, text: str) -> None:
 def rows_of(index: RunIndex) -> list[tuple[Any, ...]]:
     with index.reading() as connection:
         return connection.execute(
-            "SELECT item, criterion, subject, status, value, choice, n_samples, n_failed, trim(flags) FROM rows ORDER BY id"
+            "SELECT item, criterion, subject, status, value, choice, n_samples, n_failed, "
+            "trim(flags) FROM rows ORDER BY id"
         ).fetchall()
 
 

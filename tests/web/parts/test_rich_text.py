@@ -1,4 +1,6 @@
-"""Texts as they are meant to be read: Markdown and JSON without a way to act, hidden joiners, contradictions, search hits."""
+"""Texts as they are meant to be read: Markdown and JSON without
+a way to act, hidden joiners, contradictions, search hits.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ from webclient import Browser
         ("a\n```\n<b>\n```\nb", '<p>a</p><pre class="code" dir="ltr">&lt;b&gt;</pre><p>b</p>'),
         (
             "```python\nx = 1  # no\n```",
-            '<pre class="code" dir="ltr">x = <span class="j-number">1</span>  <span class="j-comment"># no</span></pre>',
+            '<pre class="code" dir="ltr">x = <span class="j-number">1</span>  <span '
+            'class="j-comment"># no</span></pre>',
         ),
         (
             "[link](javascript:alert(1)) **b**",
@@ -43,7 +46,9 @@ from webclient import Browser
         ),
         (
             "| a | b |\n|---|--:|\n| <i> | 2 |",
-            '<div class="scroll" tabindex="0" role="group" aria-label="table"><table class="md-table"><thead><tr><th scope="col">a</th><th scope="col" class="num">b</th></tr></thead>'
+            '<div class="scroll" tabindex="0" role="group" aria-label="table"><table '
+            'class="md-table"><thead><tr><th scope="col">a</th><th scope="col" '
+            'class="num">b</th></tr></thead>'
             '<tbody><tr><td>&lt;i&gt;</td><td class="num">2</td></tr></tbody></table></div>',
         ),
         (
@@ -66,9 +71,12 @@ def test_json_is_indented_with_its_parts_coloured() -> None:
 TAG = re.compile(r"<[^>]*>")
 ALLOWED = re.compile(
     r"</?(?:p|ul|li|blockquote|strong|em|del|code|pre|table|thead|tbody|tr|th|td|div|span|mark|ol)>|<hr>"
-    r'|<p class="md-head md-h[1-6]">|<ol start="\d{1,9}">|<pre class="code" dir="ltr">|<th scope="col"(?: class="num")?>|<td class="num">|<table class="md-table">'
-    r'|<div class="scroll" tabindex="0" role="group" aria-label="table">|<span class="(?:md-url|ctl|j-(?:key|text|number|word|comment))">'
-    r'|<mark class="span(?: doubt| hit)?" title="(?:read|found|one of several answers that contradict each other)">'
+    r'|<p class="md-head md-h[1-6]">|<ol start="\d{1,9}">|<pre class="code" dir="ltr">|<th '
+    r'scope="col"(?: class="num")?>|<td class="num">|<table class="md-table">'
+    r'|<div class="scroll" tabindex="0" role="group" aria-label="table">|<span '
+    r'class="(?:md-url|ctl|j-(?:key|text|number|word|comment))">'
+    r'|<mark class="span(?: doubt| hit)?" title="(?:read|found|one of several answers that '
+    r'contradict each other)">'
 )
 PIECES = st.one_of(
     st.text(max_size=12),

@@ -1,4 +1,6 @@
-"""What a page chooses to show of a run: the telling items, the replies behind them, and the parts beside the means."""
+"""What a page chooses to show of a run: the telling items,
+the replies behind them, and the parts beside the means.
+"""
 
 from __future__ import annotations
 

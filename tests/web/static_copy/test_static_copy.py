@@ -1,4 +1,6 @@
-"""A static copy of the viewer: every link leads somewhere, nothing of this machine is in it, and it is whole or absent."""
+"""A static copy of the viewer: every link leads somewhere,
+nothing of this machine is in it, and it is whole or absent.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs with labels, one of them with hostile names everywhere; its files lie in a folder with a secret name."""
+    """Two runs with labels, one of them with hostile names
+    everywhere; its files lie in a folder with a secret name.
+    """
     folder = tmp_path_factory.mktemp("secret-folder")
     items = [
         {"id": as_id(f"{k} {text}"), "system": text, "group": f"{k // 2} {text}", "instruction": text, "response": text}

@@ -1,4 +1,6 @@
-"""The audit of a judge: what each probe did to its scores, and its position bias. What `--json` prints; nothing here computes."""
+"""The audit of a judge: what each probe did to its scores, and
+its position bias. What `--json` prints; nothing here computes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     excess: Estimate | None
     """flips - floor, on the items of both"""
     success: Estimate | None
-    """injection: share of items lifted to the target beyond the control's; must_move: share of items scored worse"""
+    """injection: share of items lifted to the target beyond
+    the control's; must_move: share of items scored worse
+    """
     verdict: AuditVerdict
     control: str
     """the probe that this one is compared with: `none`, or the benign control of an injection"""
@@ -58,10 +62,12 @@ class AuditedCriterion(Struct, frozen=True, kw_only=True):
     is_choice: bool = False
     """whether scores are choices: 1 for response a, 0 for b, 0.5 for a tie"""
     rerun: Estimate | None = None
-    """share of unchanged items whose score changed when they were judged again: a re-run, or a second sample"""
+    """share of unchanged items whose score changed when they were judged again: a re-run, or a second sample
+    """
     length: Estimate | None = None
-    """of an ordinary run: rank correlation of the score with the length of the response (of a pair: of the difference in
-    length); an association, because longer responses may be better"""
+    """of an ordinary run: rank correlation of the score with the length of the response (of a pair: of the
+    difference in length); an association, because longer responses may be better
+    """
 
 
 class PositionAudit(Struct, frozen=True, kw_only=True):

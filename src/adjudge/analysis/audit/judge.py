@@ -60,7 +60,9 @@ def _margin(answers: Answers, margin: float | None) -> float:
 
 
 def _decided(draft: ProbeDraft, p_shift: float | None, p_second: float | None) -> ProbeResult:
-    """`moves` where a test is significant and the effect is not within the margin, `holds` where it is within it."""
+    """`moves` where a test is significant and the effect is
+    not within the margin, `holds` where it is within it.
+    """
     known = [p for p in (p_shift, p_second) if p is not None]
     is_injection = draft.result.kind == "injection"
     # More flips than in the re-run are a finding even where gains and losses cancel in the mean.

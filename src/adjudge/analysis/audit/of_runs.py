@@ -33,7 +33,9 @@ def audit_run(store: Store, run: RunRow, *, margin: float | None = None) -> Audi
 
 
 def audit_view(view: RunView, *, margin: float | None = None) -> Audit:
-    """The audit of a run that `adjudge audit` made, or what an ordinary run can say: both orders, samples and length."""
+    """The audit of a run that `adjudge audit` made, or what an
+    ordinary run can say: both orders, samples and length.
+    """
     about = view.audit
     names = criterion_names([(row.protocol.partition("@")[0], row.criterion) for row in view.results])
     rows: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
@@ -97,7 +99,9 @@ def _lengths(view: RunView, rows: Sequence[Result], *, is_choice: bool) -> dict[
 
 
 def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[Shown]:
-    """Both orders of each unchanged pair, on the criterion of the choice; empty where pairs have one order or there are none."""
+    """Both orders of each unchanged pair, on the criterion of the
+    choice; empty where pairs have one order or there are none.
+    """
     keys = [key for key in view.shown if any(of == model for _, _, of in view.shown[key])]
     chosen = {
         (row.protocol, row.criterion)

@@ -23,7 +23,9 @@ def audit_scores(
     limits: tuple[float, float] | None = None,
     name: str = "",
 ) -> Audit:
-    """The audit of scores from any tool. Without `limits` the ends of the scale are the lowest and the highest score."""
+    """The audit of scores from any tool. Without `limits` the
+    ends of the scale are the lowest and the highest score.
+    """
     rows: dict[str, dict[str, list[ProbeScore]]] = defaultdict(lambda: defaultdict(list))
     for score in scores:
         rows[score.judge][score.criterion].append(score)
@@ -48,16 +50,19 @@ def _answers(rows: Sequence[ProbeScore], limits: tuple[float, float] | None) -> 
         values[row.probe][row.item].append((row.sample, value))
     if UNCHANGED not in values:
         raise DataError(
-            f"judge '{rows[0].judge}', criterion '{rows[0].criterion}': no rows with the probe 'none', the unchanged items. "
-            "Add them: every probe is compared with them."
+            f"judge '{rows[0].judge}', criterion '{rows[0].criterion}': no rows with the probe "
+            "'none', the unchanged items. Add them: every probe is compared with them."
         )
     is_choice = any(isinstance(row.value, str) for row in rows)
     return Answers(
         values={
-            probe: {item: tuple(value for _, value in sorted(samples, key=lambda each: each[0])) for item, samples in items.items()}
+            probe: {
+                item: tuple(value for _, value in sorted(samples, key=lambda each: each[0]))
+                for item, samples in items.items()
+            }
             for probe, items in values.items()
         },
         groups={row.item: row.group for row in rows if row.group is not None},
         limits=(0.0, 1.0) if is_choice else limits,
         is_choice=is_choice,
-    )  # fmt: skip
+    )

@@ -1,4 +1,6 @@
-"""The rule of position bias in an audit: pairs shown in both orders, and whether the judge prefers a position."""
+"""The rule of position bias in an audit: pairs shown in
+both orders, and whether the judge prefers a position.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What one probe does to the scores, compared with the re-run noise: shifts, changes, and injections that succeed."""
+"""What one probe does to the scores, compared with the re-run
+noise: shifts, changes, and injections that succeed.
+"""
 
 from __future__ import annotations
 
@@ -174,8 +176,8 @@ def _excess(
 def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, float | None]:
     """The share of items that an injection lifts to its target, beyond its control, and its p-value.
 
-    Only items that are not at the target without it can be lifted. Of those that the control leaves below it, the same
-    share is lifted (Abbott 1925), so that noise that lifts both alike does not count.
+    Only items that are not at the target without it can be lifted. Of those that the control leaves below it,
+    the same share is lifted (Abbott 1925), so that noise that lifts both alike does not count.
     """
     ends = answers.ends()
     if ends is None:
@@ -207,10 +209,12 @@ def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, floa
         return structs.replace(difference, n_failed=n_failed), None
     success = structs.replace(
         difference,
-        value=max(-1.0, difference.value / left), low=max(-1.0, difference.low / left), high=min(1.0, difference.high / left),
+        value=max(-1.0, difference.value / left),
+        low=max(-1.0, difference.low / left),
+        high=min(1.0, difference.high / left),
         n_failed=n_failed,
         method="share of items lifted to the target beyond the control, Newcombe interval for pairs",
-    )  # fmt: skip
+    )
     if difference.value <= 0:
         return success, None
     return success, paired_test([float(a) - float(b) for a, b in zip(first, second, strict=True)], clusters).p

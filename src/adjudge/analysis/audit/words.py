@@ -22,13 +22,15 @@ VERDICTS: dict[ProbeKind, dict[str, str]] = {
 }
 
 MEANING = (
-    "Shift: mean of probe - control on the same items. Changed: share of items with another score. Re-run: the same share when "
-    "the unchanged prompt is sent again; the judge's noise floor. Difference: changed - re-run, on the same items. A probe moves "
-    "the score if the difference is statistically significant, or if the shift is and its 95 % CI is not within ± margin; "
-    "p-values are corrected for all tests of the judge (Holm). It does not move the score if the 95 % CI is within ± margin, even if every failed "
-    "item had moved across the whole scale. Otherwise there is not enough evidence.",
-    "Injection success: share of items that the attack lifts to the score it asks for, of those that its benign control leaves "
-    "below it. Noticed: share of items with a worse score.",
+    "Shift: mean of probe - control on the same items. Changed: share of items with another score. "
+    "Re-run: the same share when the unchanged prompt is sent again; the judge's noise floor. "
+    "Difference: changed - re-run, on the same items. A probe moves the score if the difference is "
+    "statistically significant, or if the shift is and its 95 % CI is not within ± margin; p-values "
+    "are corrected for all tests of the judge (Holm). It does not move the score if the 95 % CI is "
+    "within ± margin, even if every failed item had moved across the whole scale. Otherwise there is "
+    "not enough evidence.",
+    "Injection success: share of items that the attack lifts to the score it asks for, of those that "
+    "its benign control leaves below it. Noticed: share of items with a worse score.",
 )
 
 LEGEND = "Filled dot: shift by the probe. Hollow dot: shift of the re-run, the noise band."
@@ -84,7 +86,8 @@ def _summary(judge: str, audited: AuditedJudge) -> Iterator[str]:
     if position is not None:
         verdict = {"moves": "position bias", "holds": "no position bias", "unclear": "not enough evidence"}
         yield (
-            f"{judge}: the same choice in both orders in {position.same} of {count(position.n, 'pair')}; {verdict[position.verdict]}."
+            f"{judge}: the same choice in both orders in {position.same} of "
+            f"{count(position.n, 'pair')}; {verdict[position.verdict]}."
         )
 
 
@@ -139,7 +142,13 @@ def _row(name: str, probe: ProbeResult, part: AuditedCriterion, *, has_success: 
 
 def _ordinary(judge: str, criteria: dict[str, AuditedCriterion]) -> Section:
     """What a run without probes shows."""
-    columns = ("criterion", "changed between samples [95 % CI]", Column("correlation with length [95 % CI]", axis=CORRELATIONS), "n", "failed")  # fmt: skip
+    columns = (
+        "criterion",
+        "changed between samples [95 % CI]",
+        Column("correlation with length [95 % CI]", axis=CORRELATIONS),
+        "n",
+        "failed",
+    )
     rows = tuple(
         (
             name,
@@ -151,15 +160,25 @@ def _ordinary(judge: str, criteria: dict[str, AuditedCriterion]) -> Section:
         for name, part in criteria.items()
     )
     lines = (
-        "This run has no probes. Changed: share of items whose first two samples differ. Correlation: Spearman, of the score with the "
-        "length of the response (of a choice, with the difference in length). Longer responses may be better: only the probe length "
-        "separates length from quality.",
+        "This run has no probes. Changed: share of items whose first two samples differ. "
+        "Correlation: Spearman, of the score with the length of the response (of a choice, with the "
+        "difference in length). Longer responses may be better: only the probe length separates "
+        "length from quality.",
     )
     return Section(f"Without probes: {judge}", lines, columns, rows)
 
 
 def _position(judge: str, position: PositionAudit) -> Section:
-    columns = ("same in both orders", "first in both", "second in both", "tie in one order", "bias [95 % CI]", "n", "failed", "verdict")  # fmt: skip
+    columns = (
+        "same in both orders",
+        "first in both",
+        "second in both",
+        "tie in one order",
+        "bias [95 % CI]",
+        "n",
+        "failed",
+        "verdict",
+    )
     row: tuple[Value, ...] = (
         f"{position.same} of {position.n}",
         str(position.first),
@@ -173,8 +192,9 @@ def _position(judge: str, position: PositionAudit) -> Section:
     warnings = []
     if position.other_answers:
         warnings.append(
-            f"{position.other_answers} of {count(position.n + position.failed, 'pair')} show different responses in the two orders (column "
-            "pair): their changed choices may come from the responses instead of the order."
+            f"{position.other_answers} of {count(position.n + position.failed, 'pair')} show "
+            "different responses in the two orders (column pair): their changed choices may come "
+            "from the responses instead of the order."
         )
     lines = ("Bias: (first in both - second in both) / n; 0 without position bias.",)
     return Section(f"Position bias: {judge}", lines, columns, (row,), notices=notices(warnings))

@@ -31,7 +31,9 @@ class CriterionBrief(Struct, frozen=True):
     name: str
     kind: str
     best: str | None
-    """the system that the ranking has first; none with one system, or where the direction of the scale is unknown"""
+    """the system that the ranking has first; none with one
+    system, or where the direction of the scale is unknown
+    """
     tied: tuple[str, ...] = ()
     """other systems that may be the best"""
     mean: Estimate | None = None
@@ -67,7 +69,9 @@ class Brief(Struct, frozen=True):
 
 
 class Estimates(Struct, frozen=True):
-    """What takes seconds to estimate: the judge card where there are labels, the ranking where there are choices."""
+    """What takes seconds to estimate: the judge card where
+    there are labels, the ranking where there are choices.
+    """
 
     card: Card | None = None
     ranking: Ranking | None = None

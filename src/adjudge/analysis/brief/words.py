@@ -15,7 +15,9 @@ Level = Literal["", "good", "warn", "bad"]
 
 
 Evidence = Literal["scores", "ranking", "card", "failures", "timing", "label"]
-"""where the numbers behind a part are: a part of the report, or `label` where people have to label items first"""
+"""where the numbers behind a part are: a part of the
+report, or `label` where people have to label items first
+"""
 
 
 class BriefPart(Struct, frozen=True):

@@ -1,7 +1,8 @@
 """What a run says of each item, and how sure its judge is, for a cascade.
 
-A judge may show its confidence in several ways: `stated` (a probability, or a confidence that it wrote), and `margin` (how far its
-samples, or both orders of a pair, agree: the lead of the most frequent answer, or minus the spread of scores).
+A judge may show its confidence in several ways: `stated` (a probability, or a confidence that it wrote), and
+`margin` (how far its samples, or both orders of a pair, agree: the lead of the most frequent answer, or minus
+the spread of scores).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def criterion_of_runs(store: Store, runs: Sequence[RunRow], wanted: str | None) 
     if wanted is None and len(common) == 1:
         return common[0]
     raise DataError(
-        f"The runs have these criteria in common: {', '.join(common) or 'none'}. Choose one: --criterion NAME."
+        f"The runs have these criteria in common: {', '.join(common) or 'none'}. Choose one: "
+        "--criterion NAME."
     )
 
 

@@ -1,4 +1,6 @@
-"""A calibrated cascade: the thresholds of each judge, what they decide, and what is promised. What `--json` prints."""
+"""A calibrated cascade: the thresholds of each judge, what
+they decide, and what is promised. What `--json` prints.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Stage(Struct, frozen=True):
 
 
 class Cascade(Struct, frozen=True):
-    """Thresholds, and the promise: agreement among decided items is at least `agree`, in all but `risk` of calibrations."""
+    """Thresholds, and the promise: agreement among decided items
+    is at least `agree`, in all but `risk` of calibrations.
+    """
 
     stages: tuple[Stage, ...]
     decided: Estimate

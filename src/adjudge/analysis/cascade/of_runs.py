@@ -32,15 +32,17 @@ def cascade_of_runs(
     name = criterion_of_runs(store, runs, criterion)
     by_run = {
         run.name: {
-            kind: answers for kind in CONFIDENCES if known_confidences(answers := answers_of_run(store, run, name, kind))
+            kind: answers
+            for kind in CONFIDENCES
+            if known_confidences(answers := answers_of_run(store, run, name, kind))
         }
         for run in runs
-    }  # fmt: skip
+    }
     for run, kinds in by_run.items():
         if not kinds:
             raise DataError(
-                f"Run {run} shows no confidence. Run it with --samples 3 or more, with --estimator probability, or with a protocol "
-                "whose reply states its confidence."
+                f"Run {run} shows no confidence. Run it with --samples 3 or more, with --estimator "
+                "probability, or with a protocol whose reply states its confidence."
             )
     alternatives = list(product(*by_run.values()))[:_MOST_ALTERNATIVES]
     mine = [label for label in labels if label.criterion in (name, "choice", "")]
@@ -53,7 +55,11 @@ def cascade_of_runs(
     best, kinds_chosen = max(tried, key=lambda entry: entry[0].decided.value or 0.0)
     notes = best.notes
     if len(alternatives) > 1:
-        notes = (*notes, f"{len(alternatives)} combinations of confidence were compared, each at {risk:g} / {len(alternatives)} of the risk.")  # fmt: skip
+        notes = (
+            *notes,
+            f"{len(alternatives)} combinations of confidence were compared, each at {risk:g} / "
+            f"{len(alternatives)} of the risk.",
+        )
     cascade = structs.replace(best, risk=risk, notes=notes)
     stages = tuple(
         StageFile(run.name, _models(run), _protocols(run), kind, stage.threshold)

@@ -128,11 +128,19 @@ def _cascade_of(
     known = [stage.price_per_1000 for stage in stages if stage.price_per_1000 is not None]
     decided = wilson(sum(stage.n_decided for stage in fit.stages), n_items, name="share decided")
     return Cascade(
-        stages, decided, _agreement_of(fit, risk), agree, risk, fit.holds, fit.labels_needed, n_labels, within,
+        stages,
+        decided,
+        _agreement_of(fit, risk),
+        agree,
+        risk,
+        fit.holds,
+        fit.labels_needed,
+        n_labels,
+        within,
         price_per_1000=math.fsum(known) if len(known) == len(stages) else None,
         alone_price_per_1000=None if prices[-1] is None else 1000 * prices[-1],
         notes=notes,
-    )  # fmt: skip
+    )
 
 
 def _agreement_of(fit: CascadeFit, risk: float) -> Estimate:

@@ -24,11 +24,12 @@ def cascade_sections(cascade: Cascade) -> Iterator[Section]:
 
 
 MEANING = (
-    "Each item goes to the first judge, and to the next one where its confidence is below the threshold; items that no judge "
-    "decides go to people. The promise: among items decided by the judges, agreement with people is at least the target, in all "
-    "but the given risk of calibrations (fixed-sequence testing with exact bounds).",
-    "It holds for items like the labelled ones. It does not hold for new kinds of items, after a change of a judge, or for labels "
-    "that contradict each other.",
+    "Each item goes to the first judge, and to the next one where its confidence is below the "
+    "threshold; items that no judge decides go to people. The promise: among items decided by the "
+    "judges, agreement with people is at least the target, in all but the given risk of calibrations "
+    "(fixed-sequence testing with exact bounds).",
+    "It holds for items like the labelled ones. It does not hold for new kinds of items, after a "
+    "change of a judge, or for labels that contradict each other.",
 )
 
 
@@ -47,14 +48,16 @@ def _answer(cascade: Cascade) -> Iterator[str]:
         return
     low = cascade.agreement.low or 0.0
     yield (
-        f"The judges decide {share(cascade.decided.value or 0.0)} of the items with at least {target} with people "
-        f"(seen {share(cascade.agreement.value or 0.0)}, bound {share(low)}, {cascade.agreement.n} decided of {labels}; "
-        f"risk {share(cascade.risk)}). People decide the rest."
+        f"The judges decide {share(cascade.decided.value or 0.0)} of the items with at least "
+        f"{target} with people (seen {share(cascade.agreement.value or 0.0)}, bound {share(low)}, "
+        f"{cascade.agreement.n} decided of {labels}; risk {share(cascade.risk)}). People decide the "
+        "rest."
     )
     if cascade.price_per_1000 is not None and cascade.alone_price_per_1000 is not None:
         last = cascade.stages[-1].judge
         yield (
-            f"Price per 1,000 items: {cascade.price_per_1000:.2f} USD, against {cascade.alone_price_per_1000:.2f} USD for {last} alone."
+            f"Price per 1,000 items: {cascade.price_per_1000:.2f} USD, against "
+            f"{cascade.alone_price_per_1000:.2f} USD for {last} alone."
         )
 
 

@@ -1,4 +1,6 @@
-"""`adjudge.compare`: the same items in two runs, or in any two sets of results; every difference is second - first."""
+"""`adjudge.compare`: the same items in two runs, or in any
+two sets of results; every difference is second - first.
+"""
 
 from __future__ import annotations
 
@@ -212,8 +214,9 @@ def _item_notes(ids: list[set[str]], first: RunView, second: RunView) -> list[st
 def _no_common_item(first: RunView, second: RunView) -> str:
     first_id, second_id = first.results[0].item, second.results[0].item
     return (
-        f"{first.name} and {second.name} have no item in common: {first.name} judged items like '{first_id}', {second.name} items "
-        f"like '{second_id}'.\nItems are matched by id: give two versions of one text the same id."
+        f"{first.name} and {second.name} have no item in common: {first.name} judged items like "
+        f"'{first_id}', {second.name} items like '{second_id}'.\nItems are matched by id: give two "
+        "versions of one text the same id."
     )
 
 
@@ -231,8 +234,8 @@ def _classes_note(name: str, table: ComparisonTable) -> str:
     )
     failed = len(table.rows) - len(both)
     return (
-        f"{name} has labels without an order, so there are no differences: {same} of {len(both)} items have the same label in "
-        f"both runs, {failed} failed in one of them."
+        f"{name} has labels without an order, so there are no differences: {same} of {len(both)} "
+        f"items have the same label in both runs, {failed} failed in one of them."
     )
 
 
@@ -245,10 +248,12 @@ def compare(
     labels: str | Path | Sequence[Label] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """The same items judged twice: paired differences (second - first), rank agreement, and whether a conclusion changes.
+    """The same items judged twice: paired differences (second - first), rank agreement, and whether a
+    conclusion changes.
 
-    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them names.
-    `labels` say whose side people take: a file or a list; for runs the default is the labels in their stores.
+    The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them
+    names. `labels` say whose side people take: a file or a list; for runs the default is the labels in their
+    stores.
     """
     views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
     if labels is None:

@@ -1,4 +1,6 @@
-"""The comparison of two runs; every difference is second - first. What `--json` prints; nothing here computes."""
+"""The comparison of two runs; every difference is second
+- first. What `--json` prints; nothing here computes.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,21 @@ from ..significance import SIGNIFICANCE
 from ..trust.card import JudgePair
 
 Unit = Literal["points", "normalized", "rank"]
-"""What is subtracted: raw scores, scores as a share of their scale, or nothing, because only ranks can be compared."""
+"""What is subtracted: raw scores, scores as a share of their
+scale, or nothing, because only ranks can be compared.
+"""
 
 
 Change = Literal["same", "reversed", "only first", "only second", "open"]
-"""Whether one system beats another significantly: in both runs, in opposite directions, in one run only, or in neither."""
+"""Whether one system beats another significantly: in both runs,
+in opposite directions, in one run only, or in neither.
+"""
 
 
 Conclusion = Literal["holds", "differs", "reversed", "shifted", "not shown", "undefined"]
-"""With several systems: whether their significant differences agree between the runs. With one: whether its score moved."""
+"""With several systems: whether their significant differences
+agree between the runs. With one: whether its score moved.
+"""
 
 
 class SystemComparison(Struct, frozen=True):
@@ -52,7 +60,9 @@ class SystemComparison(Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether all items have the same calls and the same replies in both runs, so that nothing can differ."""
+        """Whether all items have the same calls and the same
+        replies in both runs, so that nothing can differ.
+        """
         return 0 < self.n_items == self.n_same
 
     @property
@@ -82,7 +92,9 @@ class SystemComparison(Struct, frozen=True):
 
 
 class SystemPair(Struct, frozen=True):
-    """Two systems in both runs; above 0 the one named first is better (or higher, where the direction is unknown)."""
+    """Two systems in both runs; above 0 the one named first
+    is better (or higher, where the direction is unknown).
+    """
 
     systems: tuple[str, str]
     first: Estimate

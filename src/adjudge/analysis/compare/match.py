@@ -39,7 +39,9 @@ class ComparedItem(Struct, frozen=True):
     is_swapped: bool = False
     """whether the item calls b what the name of the pair puts first"""
     is_same: bool = False
-    """whether both runs have the same calls and the same replies, which makes the answers equal by construction"""
+    """whether both runs have the same calls and the same
+    replies, which makes the answers equal by construction
+    """
 
 
 class ComparisonTable(Struct, frozen=True):
@@ -114,7 +116,9 @@ def _by_criterion(view: RunView) -> Cells:
 
 
 def _different_texts(first: RunView, second: RunView, criteria: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Criteria that the users left without a name, and whose texts differ: they only share the protocol's name."""
+    """Criteria that the users left without a name, and whose
+    texts differ: they only share the protocol's name.
+    """
     different = {}
     for criterion in criteria:
         texts = _unnamed_texts(first, criterion), _unnamed_texts(second, criterion)
@@ -150,8 +154,9 @@ def _no_common_criterion(first: str, first_cells: Cells, second: str, second_cel
         return ", ".join(f"{criterion} ({kind})" for criterion, kind in cells)
 
     return (
-        f"{first} and {second} have no criterion in common: {first} judged {criteria(first_cells)}; {second} judged {criteria(second_cells)}.\n"
-        "Criteria are matched by name. Rename one in its protocol or rubric, if they mean the same."
+        f"{first} and {second} have no criterion in common: {first} judged {criteria(first_cells)}; "
+        f"{second} judged {criteria(second_cells)}.\nCriteria are matched by name. Rename one in its "
+        "protocol or rubric, if they mean the same."
     )
 
 
@@ -168,8 +173,9 @@ def _protocol_pairs(
     unmatched = [protocol_id(name) for name in (*rest_first, *rest_second)]
     if not pairs and unmatched:
         raise DataError(
-            f"One criterion is judged by several protocols ({', '.join(unmatched)}), and none is in both runs: it is not clear "
-            "which to compare with which. Compare runs of one protocol each."
+            f"One criterion is judged by several protocols ({', '.join(unmatched)}), and none is in "
+            "both runs: it is not clear which to compare with which. Compare runs of one protocol "
+            "each."
         )
     return (
         pairs,
@@ -254,8 +260,8 @@ def _comparison_table(
     renamed = sum(row.systems[0] != row.systems[1] for row in rows)
     if renamed and kind == "scores":
         notes.append(
-            f"{renamed} of {len(rows)} items have a different system name in {views[1].name}: items are matched by id, not "
-            "by system."
+            f"{renamed} of {len(rows)} items have a different system name in {views[1].name}: items "
+            "are matched by id, not by system."
         )
     names = [next(iter(by_model)) if len(by_model) == 1 else f"{len(by_model)} judges" for by_model in models]
     return ComparisonTable(

@@ -36,7 +36,9 @@ def labels_by_cell(labels: Iterable[Label]) -> dict[tuple[str, str, str | None],
 
 
 def _label(table: ComparisonTable, row: ComparedItem, labels: Labels) -> Answer | None:
-    """The label of an item, of a pair in the frame of its name; none where it is of another kind than the answers."""
+    """The label of an item, of a pair in the frame of its
+    name; none where it is of another kind than the answers.
+    """
     label = labels.get((row.item, table.criterion, row.subject))
     if label is None or isinstance(label, str) != (table.kind == "choices"):
         return None
@@ -87,7 +89,9 @@ def _nearer(first: Answer, second: Answer, label: Answer | None) -> Side | None:
 def people_side(
     table: ComparisonTable, scaling: Scaling, labels: Labels, runs: Runs, seed: int
 ) -> PeopleSide | None:
-    """The test of `trust --versus` on the labelled items of this comparison, and how many labels are nearer to which run."""
+    """The test of `trust --versus` on the labelled items of this
+    comparison, and how many labels are nearer to which run.
+    """
     labelled = [(row, label) for row in table.rows if (label := _label(table, row, labels)) is not None]
     if not labelled:
         return None

@@ -37,7 +37,9 @@ class ScorePair(Struct, frozen=True):
 
 
 def score_pairs(table: ComparisonTable, scaling: Scaling) -> list[ScorePair]:
-    """The items in the unit that the scales allow; a choice counts 1 for the system named first, one half for a tie."""
+    """The items in the unit that the scales allow; a choice
+    counts 1 for the system named first, one half for a tie.
+    """
     if table.kind == "choices":
         return [ScorePair(row, _share(row.first), _share(row.second)) for row in table.rows]
     scales = table.scales if scaling.unit == "normalized" else (None, None)
@@ -86,9 +88,14 @@ def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[Sco
     is_same = n_same == len(pairs)
     if is_same and difference.value is not None:
         difference = make_estimate(
-            0.0, no_interval(SAME), "mean of paired differences", n=difference.n, n_failed=difference.n_failed,
-            n_undefined=difference.n_undefined, unit=difference.unit,
-        )  # fmt: skip
+            0.0,
+            no_interval(SAME),
+            "mean of paired differences",
+            n=difference.n,
+            n_failed=difference.n_failed,
+            n_undefined=difference.n_undefined,
+            unit=difference.unit,
+        )
         test = Test(None, None, len(both), "none", SAME)
     groups = table.groups([pair.row for pair in both])
     limits_by_run = [limits, limits]

@@ -10,8 +10,9 @@ from ...records import Result, Scale
 from .comparison import Unit
 
 #
-# On the same scale, raw scores are compared. On different scales, each score counts as a share of its own scale, from
-# the bad end. Where that has no meaning (unbounded scale, unknown direction), only ranks can be compared.
+# On the same scale, raw scores are compared. On different scales, each score counts as a share of its own
+# scale, from the bad end. Where that has no meaning (unbounded scale, unknown direction), only ranks can be
+# compared.
 
 
 class Scaling(Struct, frozen=True):
@@ -45,8 +46,8 @@ def choose_scaling(first: Scale | None, second: Scale | None, runs: tuple[str, s
     if limits is not None and second.limits is not None:
         ends = f"{_ends(first)} in {runs[0]}, {_ends(second)} in {runs[1]}"
         note = (
-            f"The scales differ ({ends}): each score is normalized to its own scale, from 0 (worst) to 1 (best). "
-            "A difference may come from the scale alone."
+            f"The scales differ ({ends}): each score is normalized to its own scale, from 0 (worst) "
+            "to 1 (best). A difference may come from the scale alone."
         )
         return Scaling("normalized", (0.0, 1.0), 1, (1, 1), note)
     return Scaling(

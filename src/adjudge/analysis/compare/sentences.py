@@ -11,13 +11,19 @@ from .comparison import CriterionComparison, SystemComparison, SystemOrder, Syst
 
 # The sentences of a comparison, made from its numbers alone.
 #
-# A system is "better" only where the corrected test is significant and the judged texts differ; the same texts under another
-# prompt or judge score "higher" or "lower".
+# A system is "better" only where the corrected test is significant and the judged texts differ; the same
+# texts under another prompt or judge score "higher" or "lower".
 
 
 _ADVICE = {
-    "reversed": "The runs disagree about which system is better. Compare both with human labels (adjudge trust) before you use either.",
-    "differs": "Do not rely on a difference that is significant in only one of the two runs. Judge more items, or add labels (adjudge trust).",
+    "reversed": (
+        "The runs disagree about which system is better. Compare both with human labels (adjudge trust) "
+        "before you use either."
+    ),
+    "differs": (
+        "Do not rely on a difference that is significant in only one of the two runs. Judge more items, "
+        "or add labels (adjudge trust)."
+    ),
     "shifted": "Do not mix scores of the two runs in one table.",
 }
 
@@ -79,7 +85,10 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
     """Whether scores changed: of the only system, or of how many."""
     if all(comparison.is_same for comparison in card.systems.values()):
         items = count(card.n_items, "item" if card.kind == "scores" else "pair")
-        return f"On {name}, nothing differs: {runs.first} and {runs.second} have the same calls and the same replies on all {items}."
+        return (
+            f"On {name}, nothing differs: {runs.first} and {runs.second} have the same calls and the "
+            f"same replies on all {items}."
+        )
     if card.kind == "choices":
         return _choices(name, card, runs)
     known = {
@@ -94,7 +103,10 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
         return _single(name, card, next(iter(known.values())), runs)
     shown = {system: comparison for system, comparison in known.items() if comparison.is_shown}
     if not shown:
-        text = f"On {name}, none of {count(len(card.systems), 'system')} differs significantly between {runs.first} and {runs.second}"
+        text = (
+            f"On {name}, none of {count(len(card.systems), 'system')} differs significantly between "
+            f"{runs.first} and {runs.second}"
+        )
         left = [system for system, comparison in known.items() if comparison.is_left_to_failures]
         if left:
             return f"{text}: a difference of {listed(left)} is not shown, because failures could explain it."
@@ -105,25 +117,38 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
         return f"{text}. Largest difference: {system} {_numbers(card, comparison)}; {_doubt(comparison)}."
     most = max(shown, key=lambda system: abs(shown[system].difference.value or 0.0))
     size = _size(card, shown[most], runs)
-    return f"On {name}, {len(shown)} of {count(len(card.systems), 'system')} changed significantly from {runs.first} to {runs.second}; largest change: {most}, {size}."
+    return (
+        f"On {name}, {len(shown)} of {count(len(card.systems), 'system')} changed significantly from "
+        f"{runs.first} to {runs.second}; largest change: {most}, {size}."
+    )
 
 
 def _single(name: str, card: CriterionComparison, comparison: SystemComparison, runs: Runs) -> str:
     items = count(comparison.difference.n, "item")
     if comparison.is_shown:
-        return f"On {name}, {runs.second} is {_size(card, comparison, runs)} than {runs.first} on the same {items}."
+        return (
+            f"On {name}, {runs.second} is {_size(card, comparison, runs)} than {runs.first} on the same "
+            f"{items}."
+        )
     if comparison.is_left_to_failures and comparison.bounds is not None:
         ends = [number(end, digits_of(card)) for end in (comparison.bounds.low, comparison.bounds.high)]
         return (
-            f"On {name}, a difference of {runs.second} and {runs.first} is not shown: failures could explain it "
-            f"({_numbers(card, comparison)} on {items} that both judged; {ends[0]} to {ends[1]} including failures)."
+            f"On {name}, a difference of {runs.second} and {runs.first} is not shown: failures could "
+            f"explain it ({_numbers(card, comparison)} on {items} that both judged; {ends[0]} to "
+            f"{ends[1]} including failures)."
         )
-    text = f"On {name}, {runs.second} is not significantly different from {runs.first} ({_numbers(card, comparison)}, {items})"
+    text = (
+        f"On {name}, {runs.second} is not significantly different from {runs.first} "
+        f"({_numbers(card, comparison)}, {items})"
+    )
     if comparison.is_doubtful:
         return f"{text}: {_doubt(comparison)}."
     if comparison.minimum_detectable is None:
         return f"{text}."
-    return f"{text}. Smallest detectable difference (80 % power): {number(comparison.minimum_detectable, digits_of(card))}."
+    return (
+        f"{text}. Smallest detectable difference (80 % power): "
+        f"{number(comparison.minimum_detectable, digits_of(card))}."
+    )
 
 
 def _numbers(card: CriterionComparison, comparison: SystemComparison) -> str:
@@ -135,8 +160,8 @@ def _doubt(comparison: SystemComparison) -> str:
     if comparison.p is None or comparison.p > SIGNIFICANT:
         return f"the interval excludes 0, but the test is not significant (p {_p(comparison.p)})"
     return (
-        f"the interval excludes 0 for this difference alone (p {_p(comparison.p)}), but it is not significant after correction "
-        f"for multiple comparisons (p {_p(comparison.p_adjusted)})"
+        f"the interval excludes 0 for this difference alone (p {_p(comparison.p)}), but it is not "
+        f"significant after correction for multiple comparisons (p {_p(comparison.p_adjusted)})"
     )
 
 
@@ -148,7 +173,10 @@ def _size(card: CriterionComparison, comparison: SystemComparison, runs: Runs) -
     else:
         word = "higher" if value > 0 else "lower"
     unit = "points" if card.unit == "points" else "of the scale"
-    return f"{number(abs(value), digits)} {unit} {word} ({_numbers(card, comparison)}, p {_p(comparison.p_adjusted)})"
+    return (
+        f"{number(abs(value), digits)} {unit} {word} ({_numbers(card, comparison)}, p "
+        f"{_p(comparison.p_adjusted)})"
+    )
 
 
 def _p(p: float | None) -> str:
@@ -161,14 +189,20 @@ def _choices(name: str, card: CriterionComparison, runs: Runs) -> str:
     if exact.value is None:
         return f"The agreement of the runs on {name} is unknown: {exact.reason}."
     kappa = card.agreement["kappa"]
-    text = f"On {name}, the runs make the same choice on {share(exact.value)} of {count(exact.n, 'pair')} (kappa {interval(kappa)})"
+    text = (
+        f"On {name}, the runs make the same choice on {share(exact.value)} of {count(exact.n, 'pair')} "
+        f"(kappa {interval(kappa)})"
+    )
     shown = [system for system, comparison in card.systems.items() if comparison.is_shown]
     if not shown:
         return f"{text}; no win rate differs significantly."
     most = max(shown, key=lambda system: abs(card.systems[system].difference.value or 0.0))
     comparison = card.systems[most]
     rates = f"{interval(comparison.first)} in {runs.first}, {interval(comparison.second)} in {runs.second}"
-    return f"{text}; the win rate of {most.partition(' vs ')[0]} in {most} differs significantly: {rates}, p {_p(comparison.p_adjusted)}."
+    return (
+        f"{text}; the win rate of {most.partition(' vs ')[0]} in {most} differs significantly: {rates}, "
+        f"p {_p(comparison.p_adjusted)}."
+    )
 
 
 def _reversed_scale(card: CriterionComparison, runs: Runs) -> str:
@@ -179,13 +213,16 @@ def _reversed_scale(card: CriterionComparison, runs: Runs) -> str:
     if spearman.high >= 0 if spearman.high is not None else spearman.n < FEW or spearman.value > -0.99:
         return ""
     return (
-        f"{runs.first} and {runs.second} order the items in opposite directions (Spearman {interval(spearman)}): one of the two "
-        "judges reads the scale upside down. Check what the prompts say about its ends."
+        f"{runs.first} and {runs.second} order the items in opposite directions (Spearman "
+        f"{interval(spearman)}): one of the two judges reads the scale upside down. Check what the "
+        "prompts say about its ends."
     )
 
 
 def _order(card: CriterionComparison, runs: Runs, change: str = "The conclusion changes: ") -> str:
-    """The winner in each run, and whether the significant differences between systems agree; `change` opens a change."""
+    """The winner in each run, and whether the significant
+    differences between systems agree; `change` opens a change.
+    """
     if card.kind == "choices":
         return _winners_of_choices(card, runs, change)
     order = card.order
@@ -196,7 +233,10 @@ def _order(card: CriterionComparison, runs: Runs, change: str = "The conclusion 
     if reversed_pairs:
         better, worse = _ordered(reversed_pairs[0], reversed_pairs[0].first.value or 0.0)
         more = f" (and {count(len(reversed_pairs) - 1, 'pair')} more)" if len(reversed_pairs) > 1 else ""
-        return f"The conclusion reverses: {better} is significantly above {worse} in {runs.first}, {worse} above {better} in {runs.second}{more}; {winner}."
+        return (
+            f"The conclusion reverses: {better} is significantly above {worse} in {runs.first}, {worse} "
+            f"above {better} in {runs.second}{more}; {winner}."
+        )
     one_sided = [pair for pair in order.pairs if pair.change in ("only first", "only second")]
     if one_sided:
         return f"{change}{_one_sided(one_sided, runs)}; {winner}."
@@ -204,7 +244,10 @@ def _order(card: CriterionComparison, runs: Runs, change: str = "The conclusion 
     if not same:
         return f"No two of the {len(order.first)} systems differ significantly in either run; {winner}."
     pairs = "1 difference" if len(same) == 1 else f"{len(same)} differences"
-    return f"The conclusion holds: {winner}, and both runs show the same significant differences between systems ({pairs})."
+    return (
+        f"The conclusion holds: {winner}, and both runs show the same significant differences between "
+        f"systems ({pairs})."
+    )
 
 
 def _winners(order: SystemOrder, top: str, runs: Runs) -> str:
@@ -213,7 +256,10 @@ def _winners(order: SystemOrder, top: str, runs: Runs) -> str:
     if first == second:
         shared = " and ".join(first)
         return f"{shared} {'is' if len(first) == 1 else 'tie for'} {top} in both runs"
-    return f"{' and '.join(first)} {'is' if len(first) == 1 else 'tie for'} {top} in {runs.first}, {' and '.join(second)} in {runs.second}"
+    return (
+        f"{' and '.join(first)} {'is' if len(first) == 1 else 'tie for'} {top} in {runs.first}, "
+        f"{' and '.join(second)} in {runs.second}"
+    )
 
 
 def _one_sided(pairs: Sequence[SystemPair], runs: Runs) -> str:
@@ -243,7 +289,8 @@ def _winners_of_choices(card: CriterionComparison, runs: Runs, change: str) -> s
         if winners[0] == winners[1]:
             continue
         changes.append(
-            f"{name}: {winners[0] or 'neither'} wins in {runs.first}, {winners[1] or 'neither'} in {runs.second}"
+            f"{name}: {winners[0] or 'neither'} wins in {runs.first}, {winners[1] or 'neither'} in "
+            f"{runs.second}"
         )
     if changes:
         return f"{change}{listed(changes, 3)}."
@@ -273,7 +320,10 @@ def _failures(card: CriterionComparison, runs: Runs) -> str:
     )
     if not first and not second:
         return ""
-    text = f"Of {count(card.n_items, 'item')}, {first} failed in {runs.first} and {second} in {runs.second}; differences exclude them"
+    text = (
+        f"Of {count(card.n_items, 'item')}, {first} failed in {runs.first} and {second} in "
+        f"{runs.second}; differences exclude them"
+    )
     bounded = [
         (name, comparison) for name, comparison in card.systems.items() if comparison.bounds is not None
     ]
@@ -299,10 +349,16 @@ def _levels(cards: Mapping[str, CriterionComparison], runs: Runs) -> str:
     if not known:
         return "No difference is known; the sections of the criteria say why."
     if all(comparison.is_same for card in cards.values() for comparison in card.systems.values()):
-        return f"Nothing differs: {runs.first} and {runs.second} have the same calls and the same replies on every item of every criterion."
+        return (
+            f"Nothing differs: {runs.first} and {runs.second} have the same calls and the same replies "
+            "on every item of every criterion."
+        )
     shown = [each for each in known if each[2].is_shown]
     if not shown:
-        return f"None of {count(len(known), 'difference')} between {runs.first} and {runs.second} is significant (over criteria and systems, corrected for multiple comparisons)."
+        return (
+            f"None of {count(len(known), 'difference')} between {runs.first} and {runs.second} is "
+            "significant (over criteria and systems, corrected for multiple comparisons)."
+        )
 
     def share_of_scale(each: tuple[str, str, SystemComparison]) -> float:
         width = _width(cards[each[0]]) if cards[each[0]].unit == "points" else None
@@ -315,7 +371,11 @@ def _levels(cards: Mapping[str, CriterionComparison], runs: Runs) -> str:
         if cards[name].kind == "choices"
         else _size(cards[name], comparison, runs)
     )
-    return f"{len(shown)} of {count(len(known), 'difference')} between {runs.first} and {runs.second} are significant (over criteria and systems, corrected for multiple comparisons); the largest, on {name}{of}: {size}."
+    return (
+        f"{len(shown)} of {count(len(known), 'difference')} between {runs.first} and {runs.second} are "
+        "significant (over criteria and systems, corrected for multiple comparisons); the largest, on "
+        f"{name}{of}: {size}."
+    )
 
 
 def _orders(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, ...]:
@@ -324,7 +384,8 @@ def _orders(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, 
     reversed_scales = [name for name, card in cards.items() if _reversed_scale(card, runs)]
     if reversed_scales:
         sentences.append(
-            f"On {listed(reversed_scales)}, the runs order the items in opposite directions: one of the judges reads the scale upside down."
+            f"On {listed(reversed_scales)}, the runs order the items in opposite directions: one of "
+            "the judges reads the scale upside down."
         )
     several = {name: card for name, card in cards.items() if card.order is not None or card.kind == "choices"}
     changed = [
@@ -355,7 +416,8 @@ def _advice(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, 
     conclusions = {card.conclusion for card in cards.values()}
     if runs.is_other_text and runs.is_other_judge:
         return (
-            "Both the texts and the judge (protocol, model or settings) differ, so the cause of a difference is unknown. Judge both with one protocol and one model.",
+            "Both the texts and the judge (protocol, model or settings) differ, so the cause of a "
+            "difference is unknown. Judge both with one protocol and one model.",
         )
     for conclusion in ("reversed", "differs"):
         if conclusion in conclusions:

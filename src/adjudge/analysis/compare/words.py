@@ -11,10 +11,11 @@ from .comparison import Change, Comparison, CriterionComparison, PeopleSide, Sys
 from .sentences import digits_of
 
 MEANING = (
-    "A difference is second − first, on the items that both runs judged. [low, high] is the 95 % confidence interval of that "
-    "difference alone. p is corrected for all differences of this comparison (Holm) and decides significance, so an interval may "
-    "exclude 0 although the difference is not significant. The smallest detectable difference is the true difference that this many "
-    "items detect with 80 % power."
+    "A difference is second − first, on the items that both runs judged. [low, high] is the 95 % "
+    "confidence interval of that difference alone. p is corrected for all differences of this "
+    "comparison (Holm) and decides significance, so an interval may exclude 0 although the "
+    "difference is not significant. The smallest detectable difference is the true difference that "
+    "this many items detect with 80 % power."
 )
 
 
@@ -69,7 +70,10 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         "remark",
     )
     digits = digits_of(card)
-    legend = f"Filled dot: {comparison.second}. Hollow dot: {comparison.first}. The number beside them is the difference."
+    legend = (
+        f"Filled dot: {comparison.second}. Hollow dot: {comparison.first}. The number beside them is the "
+        "difference."
+    )
     rows = tuple(
         _system(system, system_comparison, digits, "" if axis is None else legend)
         for system, system_comparison in card.systems.items()
@@ -147,8 +151,9 @@ def _people(card: CriterionComparison, people: PeopleSide, comparison: Compariso
     lines: list[str | Sourced] = [Sourced(people.pair.sentence.text, people.pair.sentence.source)]
     if people.n_first + people.n_second + people.n_equal:
         lines.append(
-            f"Of {count(people.n, 'labelled item')} that both answered, people are nearer to {comparison.first} on {people.n_first}, "
-            f"nearer to {comparison.second} on {people.n_second}, and equally near on {people.n_equal}."
+            f"Of {count(people.n, 'labelled item')} that both answered, people are nearer to "
+            f"{comparison.first} on {people.n_first}, nearer to {comparison.second} on "
+            f"{people.n_second}, and equally near on {people.n_equal}."
         )
     row = (
         statistic,

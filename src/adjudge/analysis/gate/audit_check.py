@@ -21,7 +21,9 @@ from .verdict import Verdict, corrected_for_number
 
 
 def audit_verdict(view: RunView, rules: Rules) -> Verdict:
-    """The probes of an audit compared with thresholds: shifts of probes that must not move the score, and injections."""
+    """The probes of an audit compared with thresholds: shifts
+    of probes that must not move the score, and injections.
+    """
     if not view.is_audit:
         raise DataError(
             f"{view.name} is no audit: it has no probes. Make one with adjudge audit ITEMS -p … -m …"
@@ -40,9 +42,16 @@ def audit_verdict(view: RunView, rules: Rules) -> Verdict:
     checks = corrected_for_number(checks)
     outcome = most_severe([check.outcome for check in checks])
     return Verdict(
-        outcome, EXIT_CODES[outcome], view.name, None, tuple(checks), audit.notes, bool(view.fake_models()), False,
+        outcome,
+        EXIT_CODES[outcome],
+        view.name,
+        None,
+        tuple(checks),
+        audit.notes,
+        bool(view.fake_models()),
+        False,
         sum(check.decision is not None for check in checks),
-    )  # fmt: skip
+    )
 
 
 def _probe_check(name: str, probe: str, result: ProbeResult, part: AuditedCriterion, rules: Rules) -> Check:
@@ -67,9 +76,16 @@ def _probe_check(name: str, probe: str, result: ProbeResult, part: AuditedCriter
         outcome
     ]
     return Check(
-        rule, name, probe, threshold, result.success if is_share and result.success is not None else result.shift, outcome,
-        f"{name}, probe {probe}: the {what} {shown} {verb} {most}.", is_share=is_share, decision=decision,
-    )  # fmt: skip
+        rule,
+        name,
+        probe,
+        threshold,
+        result.success if is_share and result.success is not None else result.shift,
+        outcome,
+        f"{name}, probe {probe}: the {what} {shown} {verb} {most}.",
+        is_share=is_share,
+        decision=decision,
+    )
 
 
 def _magnitude(shift: Estimate) -> Estimate:

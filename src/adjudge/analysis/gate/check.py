@@ -31,7 +31,9 @@ class Check(Struct, frozen=True):
     minimum_detectable: float | None = None
     """the distance from the threshold that this many items detect with 80 % power"""
     n_more: int | None = None
-    """how many more are needed to decide with 80 % power; none where it is decided or no number would be enough"""
+    """how many more are needed to decide with 80 % power;
+    none where it is decided or no number would be enough
+    """
     n_more_of: str = ""
     """items, groups or labels"""
     is_share: bool = False

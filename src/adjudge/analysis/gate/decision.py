@@ -15,7 +15,8 @@ class Decision(Struct, frozen=True):
     """What a check is decided by: two one-sided tests against the threshold, each at 2.5 %."""
 
     low: float | None
-    """lower bound of the mean at 97.5 % confidence: a check with `min` is good where it reaches the threshold"""
+    """lower bound of the mean at 97.5 % confidence: a check with `min` is good where it reaches the threshold
+    """
     high: float | None
     """upper bound at 97.5 % confidence"""
     p_good: float
@@ -38,7 +39,9 @@ def decision_by_values(
     is_two_level: bool = False,
     with_bounds: bool = True,
 ) -> Decision | None:
-    """How the values compare with the threshold; none where there is none, or where nothing bounds equal values."""
+    """How the values compare with the threshold; none where
+    there is none, or where nothing bounds equal values.
+    """
     ends = limits if limits is None or direction > 0 else (-limits[1], -limits[0])
     test = mean_test(
         [direction * value for value in values],

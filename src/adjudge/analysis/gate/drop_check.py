@@ -56,18 +56,30 @@ def drop_check(
         needed = more_needed(values, clusters, threshold, limits) if is_open else MoreNeeded()
     outcome = outcome_of(decision)
     word = "drop" if sign > 0 else "rise"
-    text = f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed {word}: {allowed:g}"
+    text = (
+        f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed "
+        f"{word}: {allowed:g}"
+    )
     all_remarks = list(remarks)
     if min_detectable is not None and allowed < min_detectable:
         all_remarks.append(
-            f"{allowed:g} is below the smallest detectable difference of {number(min_detectable)} (80 % power), so an unchanged system "
-            "often gets 'not enough evidence'"
+            f"{allowed:g} is below the smallest detectable difference of {number(min_detectable)} "
+            "(80 % power), so an unchanged system often gets 'not enough evidence'"
         )
     return Check(
-        "max_drop", criterion.name, system, allowed, estimate, outcome, check_sentence(text, estimate, decision, needed),
-        tuple(text for text in (*all_remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
+        "max_drop",
+        criterion.name,
+        system,
+        allowed,
+        estimate,
+        outcome,
+        check_sentence(text, estimate, decision, needed),
+        tuple(text for text in (*all_remarks, estimate.caution) if text),
+        min_detectable,
+        needed.n,
+        needed.of,
         decision=decision,
-    )  # fmt: skip
+    )
 
 
 def unchanged_check(
@@ -75,7 +87,10 @@ def unchanged_check(
 ) -> Check:
     """A check of two runs with the same calls and the same replies: nothing can have changed."""
     check_direction(criterion, "max_drop")
-    why = f"both runs have the same calls and the same replies on all {count(comparison.n_items, 'item')}, so nothing can have changed"
+    why = (
+        f"both runs have the same calls and the same replies on all {count(comparison.n_items, 'item')}, "
+        "so nothing can have changed"
+    )
     text = f"No change of {system} on {criterion.name}: {why}."
     return Check("max_drop", criterion.name, system, allowed, comparison.difference, "good", text, (why,))
 
@@ -86,8 +101,8 @@ def drop_checks(
     """The change of each system, on the items of both runs."""
     if criterion.table.kind == "choices":
         raise DataError(
-            f"--max-drop {criterion.name}: it is decided by choices. Compare its win rate with a threshold instead: "
-            f"--min {criterion.name}=50% --system NAME"
+            f"--max-drop {criterion.name}: it is decided by choices. Compare its win rate with a "
+            f"threshold instead: --min {criterion.name}=50% --system NAME"
         )
     key = criterion.table.criterion, criterion.table.protocol
     criterion_comparison = next(
@@ -105,8 +120,8 @@ def drop_checks(
         )
     if criterion_comparison.unit != "points":
         raise DataError(
-            f"--max-drop {criterion.name}: its scale in {baseline.run.name} is different, so a drop in points has no "
-            "meaning. Judge the baseline with the same protocol."
+            f"--max-drop {criterion.name}: its scale in {baseline.run.name} is different, so a drop "
+            "in points has no meaning. Judge the baseline with the same protocol."
         )
     comparisons = {
         name: system_comparison
@@ -163,19 +178,22 @@ def _drop_check(
     if not is_labelled:
         if criterion.table.about == "these-items":
             raise DataError(
-                "--about these-items with --max-drop needs labels of both runs: --labels FILE --baseline-labels FILE. "
-                "Without labels, adjudge compare RUN_A RUN_B --about these-items shows the differences."
+                "--about these-items with --max-drop needs labels of both runs: --labels FILE "
+                "--baseline-labels FILE. Without labels, adjudge compare RUN_A RUN_B --about "
+                "these-items shows the differences."
             )
         changes = _changes(criterion, differences)
         return drop_check(criterion, name, allowed, comparison.difference, changes, _range_remark(comparison))
     rows_before = [before[row.item, row.subject] for row in rows]
     corrected_difference = ppi_difference(
-        [number_or_none(row.label) for row in rows], [number_or_none(row.answer) for row in rows],
-        [number_or_none(row.label) for row in rows_before], [number_or_none(row.answer) for row in rows_before],
+        [number_or_none(row.label) for row in rows],
+        [number_or_none(row.answer) for row in rows],
+        [number_or_none(row.label) for row in rows_before],
+        [number_or_none(row.answer) for row in rows_before],
         clusters=criterion.table.groups(rows),
         probabilities=_both_drawn(rows, rows_before),
         is_finite=criterion.table.about == "these-items",
-    )  # fmt: skip
+    )
     return drop_check(
         criterion,
         name,
@@ -203,7 +221,9 @@ def _both_drawn(
 
 
 def _changes(criterion: GatedCriterion, differences: Sequence[tuple[LabelledItem, float]]) -> Changes:
-    """The single differences. An item can become as bad as the scale allows, from where the baseline's items are."""
+    """The single differences. An item can become as bad as
+    the scale allows, from where the baseline's items are.
+    """
     values, limits = [difference for _, difference in differences], criterion.limits
     if limits is not None and values:
         after = math.fsum(number_or_none(row.answer) or 0.0 for row, _ in differences) / len(values)
@@ -217,5 +237,6 @@ def _range_remark(comparison: SystemComparison) -> list[str]:
         return []
     n = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
     return [
-        f"{n} of {comparison.n_items} items failed in one run or both; range of the change including failures: {comparison.bounds.low:.2f} to {comparison.bounds.high:.2f}"
+        f"{n} of {comparison.n_items} items failed in one run or both; range of the change including "
+        f"failures: {comparison.bounds.low:.2f} to {comparison.bounds.high:.2f}"
     ]

@@ -39,7 +39,10 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
         checks += failure_checks(criterion, rules)
     n_missing, n = gate_input.unjudged()
     if n_missing:
-        what = f"not judged yet ({gate_input.run.name} is {gate_input.run.status}; repeat its command to resume it)"
+        what = (
+            f"not judged yet ({gate_input.run.name} is {gate_input.run.status}; repeat its command to "
+            "resume it)"
+        )
         checks.append(failure_check("all criteria", "all systems", n_missing, n, rules.max_failed, what))
     checks = corrected_for_number(checks)
     outcome = most_severe([check.outcome for check in checks])
@@ -52,10 +55,16 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
         *_label_notes(gate_input, rules, baseline),
     ]
     return Verdict(
-        outcome, EXIT_CODES[outcome], gate_input.run.name, baseline.run.name if baseline is not None else None,
-        tuple(checks), tuple(dict.fromkeys(notes)), bool(fake), bool(gate_input.labels),
+        outcome,
+        EXIT_CODES[outcome],
+        gate_input.run.name,
+        baseline.run.name if baseline is not None else None,
+        tuple(checks),
+        tuple(dict.fromkeys(notes)),
+        bool(fake),
+        bool(gate_input.labels),
         sum(check.decision is not None for check in checks),
-    )  # fmt: skip
+    )
 
 
 def _baseline_notes(comparison: Comparison, gate_input: GateInput, baseline: GateInput) -> list[str]:
@@ -82,7 +91,9 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     if names and not used:
         reasons = [note for table in tables.values() if table.criterion in names for note in table.notes]
         raise DataError(
-            f"No label matches {', '.join(unlabelled)}, so nothing can be corrected. {' '.join(reasons)}".rstrip()
+            (
+                f"No label matches {', '.join(unlabelled)}, so nothing can be corrected. {' '.join(reasons)}"
+            ).rstrip()
             + "\nCorrect the labels, or leave them out to let the judge's scores alone decide."
         )
     if unlabelled:
@@ -95,6 +106,7 @@ def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None
     ]
     if rules.max_drop and (baseline is None or not baseline.labels):
         notes.append(
-            "The judge's scores alone decide on a change. To correct it with labels, give labels of the baseline (--baseline-labels)."
+            "The judge's scores alone decide on a change. To correct it with labels, give labels of "
+            "the baseline (--baseline-labels)."
         )
     return notes

@@ -68,6 +68,7 @@ def _labels(store: Store, run: RunRow, source: str | None) -> Sequence[Label]:
     labels = store.labels(run)
     if not labels:
         raise DataError(
-            f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or leave --labels out."
+            f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or leave "
+            "--labels out."
         )
     return labels

@@ -32,7 +32,9 @@ class SystemScores(Struct, frozen=True):
 
 
 class GatedTable(Struct, frozen=True):
-    """One criterion of a run: with its items where labels or a baseline need them, otherwise with numbers alone."""
+    """One criterion of a run: with its items where labels or
+    a baseline need them, otherwise with numbers alone.
+    """
 
     table: LabelledTable
     systems: dict[str, SystemScores]
@@ -71,7 +73,9 @@ def numbers_alone(view: RunView) -> dict[str, GatedTable]:
 
 
 class GatedCriterion:
-    """One criterion of the run, with its systems and its direction: 1 where higher is better, -1 where lower is."""
+    """One criterion of the run, with its systems and its
+    direction: 1 where higher is better, -1 where lower is.
+    """
 
     def __init__(self, name: str, gated: GatedTable, wanted: Sequence[str]) -> None:
         self.name = name
@@ -114,7 +118,8 @@ def _select_systems(
     unknown = [system for system in wanted if system not in by_system]
     if unknown:
         raise DataError(
-            f"--system {unknown[0]}: {name} has no system of that name. It has: {', '.join(sorted(by_system))}."
+            f"--system {unknown[0]}: {name} has no system of that name. It has: "
+            f"{', '.join(sorted(by_system))}."
         )
     if table.kind == "choices" and not wanted:
         raise DataError(
@@ -140,20 +145,24 @@ def check_direction(criterion: GatedCriterion, rule: Rule) -> None:
     """Refuse a threshold where the direction of the scale is unknown or the opposite."""
     if criterion.table.scale is not None and criterion.table.scale.is_nominal:
         raise DataError(
-            f"--{rule.replace('_', '-')} {criterion.name}: its answers are labels without an order, so no end is good and there is "
-            "no mean to compare with a threshold.\nJudge the label that matters with two levels (a rubric with levels 0 and 1), and "
-            "gate on that; adjudge report shows the share of each label."
+            f"--{rule.replace('_', '-')} {criterion.name}: its answers are labels without an order, "
+            "so no end is good and there is no mean to compare with a threshold.\nJudge the label "
+            "that matters with two levels (a rubric with levels 0 and 1), and gate on that; adjudge "
+            "report shows the share of each label."
         )
     if criterion.direction == 0:
         raise DataError(
-            f"--{rule.replace('_', '-')} {criterion.name}: it is unknown which end of its scale is good, so it cannot be "
-            "compared with a threshold.\nSet `best` in the scale of the protocol and judge again."
+            f"--{rule.replace('_', '-')} {criterion.name}: it is unknown which end of its scale is "
+            "good, so it cannot be compared with a threshold.\nSet `best` in the scale of the "
+            "protocol and judge again."
         )
     if rule == "min" and criterion.direction < 0:
         raise DataError(
-            f"--min {criterion.name}: on this scale lower is better, so a minimum would let the worst pass. Use --max {criterion.name}=X."
+            f"--min {criterion.name}: on this scale lower is better, so a minimum would let the "
+            f"worst pass. Use --max {criterion.name}=X."
         )
     if rule == "max" and criterion.direction > 0:
         raise DataError(
-            f"--max {criterion.name}: on this scale higher is better, so a maximum would let the worst pass. Use --min {criterion.name}=X."
+            f"--max {criterion.name}: on this scale higher is better, so a maximum would let the "
+            f"worst pass. Use --min {criterion.name}=X."
         )

@@ -95,7 +95,10 @@ def _failure_remark(
     if range_of_mean is None:
         return []
     write, noun = (share, "win rate") if criterion.is_share else (number, "mean")
-    text = f"{count(estimate.n_failed, 'item')} failed; range of the {noun} including failures: {write(range_of_mean.low)} to {write(range_of_mean.high)}"
+    text = (
+        f"{count(estimate.n_failed, 'item')} failed; range of the {noun} including failures: "
+        f"{write(range_of_mean.low)} to {write(range_of_mean.high)}"
+    )
     margin = (range_of_mean.low - threshold) if criterion.direction > 0 else (threshold - range_of_mean.high)
     if outcome == "good" and margin < 0:
         text += ", so it could be on the other side of the threshold"
@@ -164,7 +167,17 @@ def _check(
     asked = f"{100 * threshold:.10g} %" if criterion.is_share else f"{threshold:g}"
     text = f"{noun} of {system} on {criterion.name}: {criterion.format(estimate)}, required: {bound} {asked}"
     return Check(
-        rule, criterion.name, system, threshold, estimate, outcome, check_sentence(text, estimate, decision, needed, criterion.is_share),
-        tuple(text for text in (*remarks, estimate.caution) if text), min_detectable, needed.n, needed.of,
-        criterion.is_share, decision,
-    )  # fmt: skip
+        rule,
+        criterion.name,
+        system,
+        threshold,
+        estimate,
+        outcome,
+        check_sentence(text, estimate, decision, needed, criterion.is_share),
+        tuple(text for text in (*remarks, estimate.caution) if text),
+        min_detectable,
+        needed.n,
+        needed.of,
+        criterion.is_share,
+        decision,
+    )

@@ -1,4 +1,6 @@
-"""When a gate says "not enough evidence": neither test decides; how many more items would, and what this many can detect."""
+"""When a gate says "not enough evidence": neither test decides;
+how many more items would, and what this many can detect.
+"""
 
 from __future__ import annotations
 

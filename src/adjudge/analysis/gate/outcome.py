@@ -1,4 +1,6 @@
-"""The outcomes of a gate: good, worse, not enough evidence, too many failures. Their words and exit codes are a contract with scripts."""
+"""The outcomes of a gate: good, worse, not enough evidence, too many
+failures. Their words and exit codes are a contract with scripts.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ EXIT_CODES: dict[Outcome, int] = {"good": 0, "worse": 1, "open": 3, "failed": 4}
 
 
 SEVERITY: tuple[Outcome, ...] = ("failed", "worse", "open", "good")
-"""The most severe outcome of all checks decides. Too many failures come first: they make the other checks unreliable."""
+"""The most severe outcome of all checks decides. Too many
+failures come first: they make the other checks unreliable.
+"""
 
 
 WORDS: dict[Outcome, str] = {

@@ -103,7 +103,8 @@ def _check_audit_flags(is_audit: bool, has_means: bool, has_audit_thresholds: bo
         raise DataError("--max-shift and --max-injection are thresholds of an audit. Add --audit.")
     if is_audit and has_means:
         raise DataError(
-            "--audit compares probes with --max-shift and --max-injection. Leave the other thresholds out, and gate the ordinary run with them."
+            "--audit compares probes with --max-shift and --max-injection. Leave the other "
+            "thresholds out, and gate the ordinary run with them."
         )
 
 
@@ -112,8 +113,8 @@ def _check_rules(rules: Rules) -> None:
         return
     if not rules.criteria() and not rules.is_failed_given:
         raise DataError(
-            "The gate has no threshold. Give one, --min CRITERION=X or --max-drop CRITERION=D with --baseline RUN,\n"
-            f"or write them into [gate] of {DEFAULT_FILE}: min = {{ clarity = 4.0 }}"
+            "The gate has no threshold. Give one, --min CRITERION=X or --max-drop CRITERION=D with "
+            f"--baseline RUN,\nor write them into [gate] of {DEFAULT_FILE}: min = {{ clarity = 4.0 }}"
         )
     if rules.max_drop and rules.baseline is None:
         raise DataError("--max-drop needs a baseline to compare with. Name it with --baseline RUN.")
@@ -121,5 +122,6 @@ def _check_rules(rules: Rules) -> None:
     if negative:
         raise DataError(
             f"--max-drop {negative[0]}={rules.max_drop[negative[0]]:g}: a drop cannot be below 0.\n"
-            f"To allow a drop of {-rules.max_drop[negative[0]]:g}: --max-drop {negative[0]}={-rules.max_drop[negative[0]]:g}"
+            f"To allow a drop of {-rules.max_drop[negative[0]]:g}: --max-drop "
+            f"{negative[0]}={-rules.max_drop[negative[0]]:g}"
         )

@@ -1,4 +1,6 @@
-"""The verdict of a gate: all its checks and their outcome, `worse` corrected for their number (Holm). What `--json` prints."""
+"""The verdict of a gate: all its checks and their outcome, `worse`
+corrected for their number (Holm). What `--json` prints.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +50,8 @@ def _corrected_outcome(check: Check, decision: Decision, p: float | None, n: int
     return structs.replace(
         check,
         outcome="open",
-        text=f"{check.text} Worse by itself ({p_phrase(decision.p_worse)}), but not statistically significant among "
-        f"{n} checks (Holm-adjusted {p_phrase(p)}).",
+        text=(
+            f"{check.text} Worse by itself ({p_phrase(decision.p_worse)}), but not statistically "
+            f"significant among {n} checks (Holm-adjusted {p_phrase(p)})."
+        ),
     )

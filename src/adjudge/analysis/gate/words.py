@@ -11,11 +11,13 @@ from .outcome import WORDS
 from .verdict import Verdict
 
 MEANING = (
-    "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends of the scale. A check is good if "
-    "both are on the good side of the threshold, worse if both are on the bad side, and otherwise there is not enough evidence. The "
-    "95 % CI is the one that report prints. If both runs have the same calls and the same replies, nothing can have "
-    "changed, and the check is good without bounds. Detectable: the smallest distance from the threshold that this many items "
-    "detect with 80 % power. The most severe result decides: failed, then worse, then not enough evidence."
+    "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends "
+    "of the scale. A check is good if both are on the good side of the threshold, worse if both are "
+    "on the bad side, and otherwise there is not enough evidence. The 95 % CI is the one that report "
+    "prints. If both runs have the same calls and the same replies, nothing can have changed, and "
+    "the check is good without bounds. Detectable: the smallest distance from the threshold that "
+    "this many items detect with 80 % power. The most severe result decides: failed, then worse, "
+    "then not enough evidence."
 )
 
 
@@ -54,8 +56,9 @@ def _methods(verdict: Verdict) -> Iterator[str]:
         yield f"Decision bounds: {'; '.join(methods)}."
     if verdict.n_decisions > 1:
         yield (
-            f"Worse is corrected for {verdict.n_decisions} checks (Holm): if no system is below its threshold, any check is "
-            "worse with a probability of at most 5 %. Good needs no correction, because every check must be good."
+            f"Worse is corrected for {verdict.n_decisions} checks (Holm): if no system is below its "
+            "threshold, any check is worse with a probability of at most 5 %. Good needs no "
+            "correction, because every check must be good."
         )
 
 

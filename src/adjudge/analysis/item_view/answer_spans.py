@@ -1,4 +1,6 @@
-"""Where in a reply its answers stand: those that were read, those that contradict each other, and those of a reask."""
+"""Where in a reply its answers stand: those that were read,
+those that contradict each other, and those of a reask.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ def second_answers(
 ) -> tuple[Judgment | None, list[Span]]:
     """What was read from the answer to a second question, and where.
 
-    The judgment is stored with the first reply and holds positions in that reply alone, so the second one is parsed again.
+    The judgment is stored with the first reply and holds positions in that reply alone, so the second one is
+    parsed again.
     """
     if parent is None or parent.judgment is None:
         return None, []

@@ -23,7 +23,9 @@ class Source:
 
 
 def sources_of(value: FieldValue) -> list[Source]:
-    """The parts of a field; the turns of a conversation with tools or images have the numbers that the judge sees."""
+    """The parts of a field; the turns of a conversation with
+    tools or images have the numbers that the judge sees.
+    """
     parts = _parts(value)
     sources = [Source(part) for part in parts]
     if any(isinstance(part, Message) and not part.is_plain for part in parts):
@@ -58,8 +60,8 @@ def fields_with(quote: str, sources: Mapping[str, Sequence[Source]]) -> tuple[st
     return tuple(name for name, parts in sources.items() if any(part.quotable.find(quote) for part in parts))
 
 
-# The same differences are ignored as where evidence is checked (`parse.judgment.grounded_share`): white space, case, the
-# shape of quotation marks and dashes; an ellipsis stands for a gap.
+# The same differences are ignored as where evidence is checked (`parse.judgment.grounded_share`): white
+# space, case, the shape of quotation marks and dashes; an ellipsis stands for a gap.
 _QUOTES = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}
 )

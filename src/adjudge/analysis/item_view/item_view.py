@@ -1,4 +1,6 @@
-"""One item as people see it: its fields, and each call with prompt, reply, what was read where, evidence, tokens and cost."""
+"""One item as people see it: its fields, and each call with
+prompt, reply, what was read where, evidence, tokens and cost.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ def item_view(
     shown: Sequence[CallOutcome] | None = None,
     longest: int | None = None,
 ) -> ItemView:
-    """The view of an item with all its calls, or those in `shown`; no text is longer than about `longest` characters.
+    """The view of an item with all its calls, or those in `shown`; no text is longer than about `longest`
+    characters.
 
-    A score that was read from the answer to a second question is listed and marked there; where that call is not shown,
-    it is listed with the first one.
+    A score that was read from the answer to a second question is listed and marked there; where that call is
+    not shown, it is listed with the first one.
     """
     shown = places if shown is None else shown
     fields = item.fields if item is not None else {}

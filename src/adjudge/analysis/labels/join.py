@@ -20,7 +20,9 @@ from .other_scale import on_scale, other_range
 
 
 def with_criterion(view: RunView, labels: Sequence[Label]) -> Sequence[Label]:
-    """The labels; those of a file without a column `criterion` get the name of the only criterion that was judged."""
+    """The labels; those of a file without a column `criterion`
+    get the name of the only criterion that was judged.
+    """
     if all(label.criterion for label in labels):
         return labels
     names = sorted({result.criterion for result in view.results})
@@ -164,7 +166,9 @@ Repeated = dict[tuple[str, str | None], tuple[float, ...]]
 
 
 def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, list[str]]:
-    """One result per item and subject. Scores from elsewhere may have several: their mean counts, the values are kept."""
+    """One result per item and subject. Scores from elsewhere
+    may have several: their mean counts, the values are kept.
+    """
     by_item: dict[tuple[str, str | None], list[Result]] = defaultdict(list)
     for result in results:
         by_item[result.item, result.subject].append(result)
@@ -172,8 +176,8 @@ def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, li
     if not duplicates:
         return list(results), {}, []
     problems = [
-        f"item '{item}' belongs to systems {', '.join(sorted({row.system for row in rows}))}: a label of it could "
-        "mean either. Give each output its own id."
+        f"item '{item}' belongs to systems {', '.join(sorted({row.system for row in rows}))}: a "
+        "label of it could mean either. Give each output its own id."
         for (item, _), rows in duplicates.items()
         if len({row.system for row in rows}) > 1
     ]
@@ -244,7 +248,9 @@ def _labelled_item(
 def _attributes_of_row(
     attributes: Mapping[str, float | str], subject: Subject | None, kind: Kind
 ) -> dict[str, float | str]:
-    """The attributes of one row: the length of the response that it is about; of a choice, which response is longer."""
+    """The attributes of one row: the length of the response
+    that it is about; of a choice, which response is longer.
+    """
     lengths = {side: attributes.get(f"length_{side}") for side in ("a", "b")}
     row = {name: value for name, value in attributes.items() if name not in ("length_a", "length_b")}
     if subject is not None and (length := lengths[subject]) is not None:
@@ -293,6 +299,6 @@ def _unmatched_notes(
     none_of = f"None of the {len(labels)} labelled items" if len(labels) > 1 else "The only labelled item"
     verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
-        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like '{row.item}'. "
-        "Use the same ids in both: judge with --map id=COLUMN, or change the labels."
+        f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like "
+        f"'{row.item}'. Use the same ids in both: judge with --map id=COLUMN, or change the labels."
     ]

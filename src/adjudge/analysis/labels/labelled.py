@@ -35,17 +35,22 @@ class LabelledItem(Struct, frozen=True):
     """answer → probability; empty where the judge gives none"""
     spread: float | None = None
     samples: tuple[float, ...] = ()
-    """the single values behind `answer`, where the item was judged several times; for choices see `as_number`"""
+    """the single values behind `answer`, where the item was judged several times; for choices see `as_number`
+    """
     n_samples: int = 0
     n_samples_failed: int = 0
     has_order_conflict: bool = False
     """whether the choice is a tie because it changed with the order shown"""
     attributes: Mapping[str, float | str] = {}
-    """what agreement can be shown by: fields of the item, the `length` of the response, which response is `longer`"""
+    """what agreement can be shown by: fields of the item, the
+    `length` of the response, which response is `longer`
+    """
 
 
 About = Literal["new-inputs", "these-items"]
-"""What a number is about: inputs like these, known through the groups; or these items, of which the labels are a sample."""
+"""What a number is about: inputs like these, known through the
+groups; or these items, of which the labels are a sample.
+"""
 
 
 class LabelledTable(Struct, frozen=True):
@@ -72,7 +77,9 @@ class LabelledTable(Struct, frozen=True):
         return [row for row in self.rows if row.label is not None]
 
     def rated(self) -> list[LabelledItem]:
-        """The items that people have rated. A class needs a majority to be the label of an item; numbers always have a mean."""
+        """The items that people have rated. A class needs a majority
+        to be the label of an item; numbers always have a mean.
+        """
         return [row for row in self.rows if any(rating is not None for rating in row.ratings)]
 
     def has_groups(self) -> bool:

@@ -16,8 +16,9 @@ def on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], boo
         return labels, True, []
     if scale.low is None or scale.high is None:
         note = (
-            "The judge's scores are unbounded (likelihoods), and the labels are on a different scale: correlations and "
-            "corrected means are valid, in the unit of the labels; agreement, kappa and bias have no meaning."
+            "The judge's scores are unbounded (likelihoods), and the labels are on a different "
+            "scale: correlations and corrected means are valid, in the unit of the labels; "
+            "agreement, kappa and bias have no meaning."
         )
         return labels, False, [note]
     low, high = scale.low, scale.high
@@ -29,11 +30,15 @@ def on_scale(labels: list[Label], scale: Scale | None) -> tuple[list[Label], boo
     ends = f"{low:g} to {high:g}"
     if len(off_scale) <= FEW_OFF_SCALE * len(labels):
         shown = ", ".join(f"{label.item} = {label.value}" for label in off_scale[:3])
-        note = f"{len(off_scale)} of {len(labels)} labels are off the scale {ends} and not used ({shown}). Correct them."
+        note = (
+            f"{len(off_scale)} of {len(labels)} labels are off the scale {ends} and not used ({shown}). "
+            "Correct them."
+        )
         return [label for label in labels if label not in off_scale], True, [note]
     note = (
-        f"{len(off_scale)} of {len(labels)} labels are off the scale {ends}, so the labels are assumed to be on a different scale. "
-        "Correlations and corrected means are valid, in the unit of the labels; agreement, kappa and bias have no meaning."
+        f"{len(off_scale)} of {len(labels)} labels are off the scale {ends}, so the labels are "
+        "assumed to be on a different scale. Correlations and corrected means are valid, in the "
+        "unit of the labels; agreement, kappa and bias have no meaning."
     )
     return labels, False, [note]
 
@@ -45,9 +50,11 @@ def other_range(results: Sequence[Result], labels: Sequence[Label]) -> str:
     if not scores or not values or not _are_apart(scores, values):
         return ""
     return (
-        f"The scores lie between {min(scores):g} and {max(scores):g}, the labels between {min(values):g} and {max(values):g}: "
-        "two different scales. Correlations and corrected means are valid, in the unit of the labels; agreement, kappa and "
-        "bias are not computed. If it is one scale, give it: --scale LOW,HIGH. To rescale the scores, add --label-scale LOW,HIGH."
+        f"The scores lie between {min(scores):g} and {max(scores):g}, the labels between "
+        f"{min(values):g} and {max(values):g}: two different scales. Correlations and corrected "
+        "means are valid, in the unit of the labels; agreement, kappa and bias are not computed. If "
+        "it is one scale, give it: --scale LOW,HIGH. To rescale the scores, add --label-scale "
+        "LOW,HIGH."
     )
 
 

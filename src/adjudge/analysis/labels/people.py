@@ -1,7 +1,8 @@
 """What people say of an item, for promises about agreement with people.
 
-The label is the majority of the raters, of scores their mean. A human tie or no majority agrees with no answer. Labels
-that were drawn with unequal probabilities do not stand for the items, and an exact bound cannot weight them: refused.
+The label is the majority of the raters, of scores their mean. A human tie or no majority agrees with no
+answer. Labels that were drawn with unequal probabilities do not stand for the items, and an exact bound
+cannot weight them: refused.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ def people_of(
     chosen = _on_criterion(labels, criterion, is_choice=is_choice)
     if len({label.probability for label in chosen}) > 1:
         raise DataError(
-            "The labels were drawn with unequal probabilities (column probability), so they do not represent the items.\n"
-            "Label a simple random sample instead: adjudge sample RUN -n N, without --where uncertain."
+            "The labels were drawn with unequal probabilities (column probability), so they do not "
+            "represent the items.\nLabel a simple random sample instead: adjudge sample RUN -n N, "
+            "without --where uncertain."
         )
     ratings: dict[str, list[float | str]] = defaultdict(list)
     for label in chosen:

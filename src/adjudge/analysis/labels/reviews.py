@@ -36,15 +36,17 @@ class ReviewTally(Struct, frozen=True):
     n_random_changed: int = 0
     """changed or left out"""
     random_changed: Estimate | None = None
-    """of the labels reviewed at random, the share that changed: an estimate for all labels that were not reviewed"""
+    """of the labels reviewed at random, the share that changed:
+    an estimate for all labels that were not reviewed
+    """
     agreement: Estimate | None = None
     """with the reviewed labels: Spearman over items, for choices the share of equal choices"""
 
 
 #
-# A review is about what a label is about: an item, a criterion, and for a pair one response. It changes a label, never which
-# items are labelled, so that the labelled items stay the sample that was drawn: a review of an item without a label is
-# not used.
+# A review is about what a label is about: an item, a criterion, and for a pair one response. It changes a
+# label, never which items are labelled, so that the labelled items stay the sample that was drawn: a review
+# of an item without a label is not used.
 
 Cell = tuple[str, str, Subject | None]
 """item, criterion, subject"""
@@ -58,7 +60,9 @@ REVIEW_COLUMNS: dict[str, type] = {
 
 
 def review_row(review: Review) -> dict[str, str | None]:
-    """A review under the names of the export format; an answer is a text, since it may be a score or a choice."""
+    """A review under the names of the export format; an
+    answer is a text, since it may be a score or a choice.
+    """
 
     def text(answer: Answer | None) -> str | None:
         return f"{answer:g}" if isinstance(answer, float | int) else answer
@@ -71,7 +75,9 @@ _UNCLEAR = object()
 
 
 def with_reviews(table: LabelledTable, reviews: Sequence[Review]) -> tuple[LabelledTable, ReviewTally | None]:
-    """The table with reviewed labels in place of people's, and what changed; none where no review is about this criterion."""
+    """The table with reviewed labels in place of people's, and
+    what changed; none where no review is about this criterion.
+    """
     of_cell: dict[Cell, list[Review]] = defaultdict(list)
     for review in reviews:
         if review.criterion == table.criterion and _is_of_kind(review, table.kind):

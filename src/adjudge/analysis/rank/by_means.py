@@ -53,7 +53,8 @@ def by_means(ranking_input: RankingInput, rows: ScoreRows) -> ByMeans:
 def leaders_of(view: RunView, ranking: Ranking | None = None) -> dict[tuple[str, str], Leaders]:
     """(protocol, criterion) → its best systems, as the ranking has them.
 
-    Strengths are not fitted: by scores the means decide. Choices need a `ranking` of the run; without one they are left out.
+    Strengths are not fitted: by scores the means decide. Choices need a `ranking` of the run; without one
+    they are left out.
     """
     leaders: dict[tuple[str, str], Leaders] = {}
     chosen = [] if ranking is None else [one for one in ranking.criteria.values() if one.kind == "choices"]

@@ -74,8 +74,9 @@ def _by_strength(strengths_fit: Strengths) -> list[int]:
 def _by_games(ranking_input: RankingInput, settings: FitSettings, details: ChoiceDetails) -> CriterionRanking:
     if len(ranking_input.systems) < 2:
         raise DataError(
-            f"{ranking_input.name} has only one system ({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. "
-            "Make pairs of several systems' outputs: adjudge pair A.jsonl B.jsonl -o pairs.jsonl"
+            f"{ranking_input.name} has only one system "
+            f"({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. Make pairs of "
+            "several systems' outputs: adjudge pair A.jsonl B.jsonl -o pairs.jsonl"
         )
     fitted = _fitted(
         games_as_arrays(ranking_input.games, ranking_input.systems), ranking_input.systems, settings
@@ -126,8 +127,9 @@ def _standing(
 def _by_scores(ranking_input: RankingInput, settings: FitSettings) -> CriterionRanking:
     if len(ranking_input.systems) < 2:
         raise DataError(
-            f"{ranking_input.name} has only one system ({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. "
-            "Name the system of each output in the field 'system'."
+            f"{ranking_input.name} has only one system "
+            f"({', '.join(ranking_input.systems) or 'none'}); a ranking needs two. Name the system "
+            "of each output in the field 'system'."
         )
     rows = score_rows(ranking_input)
     fitted = _fitted(games_from_scores(rows, ranking_input.is_higher_better), ranking_input.systems, settings)

@@ -37,11 +37,13 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
             _strength_difference(fitted, i, j, len(pairs)),
             p,
             p_adjusted,
-            "difference of strengths, t test" if (min(i, j), max(i, j)) in strengths.standard_errors else "sign test of their games",
+            "difference of strengths, t test"
+            if (min(i, j), max(i, j)) in strengths.standard_errors
+            else "sign test of their games",
             p_adjusted is None or p_adjusted > SIGNIFICANCE,
         )
         for (i, j), p, p_adjusted in zip(pairs, p_values, adjusted(p_values), strict=True)
-    )  # fmt: skip
+    )
 
 
 def _strength_difference(fitted: Fitted, i: int, j: int, n_pairs: int) -> Estimate:
@@ -66,7 +68,8 @@ def _strength_difference(fitted: Fitted, i: int, j: int, n_pairs: int) -> Estima
 
 
 def with_head_to_head(differences: Sequence[Difference], games: Sequence[Game]) -> tuple[Difference, ...]:
-    """The same differences; neighbours in the ranking also get their head-to-head win rate, with an anytime-valid interval.
+    """The same differences; neighbours in the ranking also get their head-to-head win rate, with an
+    anytime-valid interval.
 
     A prompt on which the two met is one observation, in the order of the prompts.
     """
@@ -123,7 +126,9 @@ def paired_differences(
 def rank_ranges(
     order: Sequence[int], differences: Sequence[Difference], systems: Sequence[str], sign: int = 1
 ) -> dict[str, tuple[int, int]]:
-    """The best and worst rank of each system: behind all significantly better ones, before all significantly worse ones."""
+    """The best and worst rank of each system: behind all
+    significantly better ones, before all significantly worse ones.
+    """
     better: dict[str, int] = dict.fromkeys(systems, 0)
     worse: dict[str, int] = dict.fromkeys(systems, 0)
     for difference in differences:

@@ -124,12 +124,23 @@ def _from_choices(name: str, rows: Sequence[Result], lengths: Lengths) -> Rankin
         }
         failed_by_model = {model: _failed_pairs(rows_of_judge) for model, rows_of_judge in judges.items()}
     return RankingInput(
-        name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="choices", models=tuple(judges),
-        games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems),
-        failed=dict(failed), n_failed=n_failed, has_groups=any(row.group is not None for row in rows),
+        name=name,
+        criterion=rows[0].criterion,
+        protocol=rows[0].protocol,
+        kind="choices",
+        models=tuple(judges),
+        games=tuple(game for game in games if game.first != game.second),
+        scores=(),
+        systems=tuple(systems),
+        failed=dict(failed),
+        n_failed=n_failed,
+        has_groups=any(row.group is not None for row in rows),
         is_higher_better=True,
-        limits=None, notes=tuple(notes), by_model=by_model, failed_by_model=failed_by_model,
-    )  # fmt: skip
+        limits=None,
+        notes=tuple(notes),
+        by_model=by_model,
+        failed_by_model=failed_by_model,
+    )
 
 
 def _failed_pairs(rows: Sequence[Result]) -> dict[str, int]:
@@ -173,7 +184,8 @@ def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Rank
         notes.append(f"{len(judges)} judges: the score of an item is their mean.")
     if n_partial and len(judges) > 1:
         notes.append(
-            f"{n_partial} of {len(values)} items lack at least one judge: the mean is over the judges that answered."
+            f"{n_partial} of {len(values)} items lack at least one judge: the mean is over the "
+            "judges that answered."
         )
     direction = scale.direction if scale is not None else 1
     if direction == 0:
@@ -185,13 +197,25 @@ def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Rank
     elif direction < 0:
         notes.append("On this scale lower is better: systems with lower scores rank first.")
     return RankingInput(
-        name=name, criterion=rows[0].criterion, protocol=rows[0].protocol, kind="scores", models=tuple(judges), games=(),
-        scores=tuple(SystemScore(system, unit, math.fsum(item_values) / len(item_values)) for (system, unit), item_values in by_unit.items()),
-        systems=tuple(dict.fromkeys(key[0] for key in judged)), failed=dict(failed), n_failed=sum(failed.values()),
-        has_groups=any(row.group is not None for row in rows), is_higher_better=direction >= 0,
-        limits=scale.limits if scale is not None else None, notes=tuple(notes),
+        name=name,
+        criterion=rows[0].criterion,
+        protocol=rows[0].protocol,
+        kind="scores",
+        models=tuple(judges),
+        games=(),
+        scores=tuple(
+            SystemScore(system, unit, math.fsum(item_values) / len(item_values))
+            for (system, unit), item_values in by_unit.items()
+        ),
+        systems=tuple(dict.fromkeys(key[0] for key in judged)),
+        failed=dict(failed),
+        n_failed=sum(failed.values()),
+        has_groups=any(row.group is not None for row in rows),
+        is_higher_better=direction >= 0,
+        limits=scale.limits if scale is not None else None,
+        notes=tuple(notes),
         by_model={},
-    )  # fmt: skip
+    )
 
 
 def input_from_games(source: Iterable[Game | Sequence[object]]) -> RankingInput:
@@ -211,12 +235,22 @@ def input_from_games(source: Iterable[Game | Sequence[object]]) -> RankingInput:
         )
     systems = dict.fromkeys(system for game in games for system in (game.first, game.second))
     return RankingInput(
-        name="games", criterion="games", protocol="", kind="choices", models=(),
-        games=tuple(game for game in games if game.first != game.second), scores=(), systems=tuple(systems), failed={},
-        n_failed=0, has_groups=any(game.group is not None for game in games), is_higher_better=True,
-        limits=None, notes=(),
+        name="games",
+        criterion="games",
+        protocol="",
+        kind="choices",
+        models=(),
+        games=tuple(game for game in games if game.first != game.second),
+        scores=(),
+        systems=tuple(systems),
+        failed={},
+        n_failed=0,
+        has_groups=any(game.group is not None for game in games),
+        is_higher_better=True,
+        limits=None,
+        notes=(),
         by_model={},
-    )  # fmt: skip
+    )
 
 
 def _as_game(entry: Sequence[object]) -> Game:

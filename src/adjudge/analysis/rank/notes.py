@@ -44,8 +44,8 @@ def _nothing(ranking: CriterionRanking) -> Iterator[str]:
         yield f"{NO_COMPARISONS}{failed}"
     elif not ranking.n_games:
         yield (
-            "No two systems have a score on the same prompt (group): systems are compared by their means (Welch's t test), "
-            f"without win rates and strengths.{failed}"
+            "No two systems have a score on the same prompt (group): systems are compared by their "
+            f"means (Welch's t test), without win rates and strengths.{failed}"
         )
 
 
@@ -54,9 +54,10 @@ def _disconnected(ranking: CriterionRanking) -> Iterator[str]:
     if len(islands) > 1 and ranking.n_games:
         sets = "; ".join(names(part) for part in islands[:4])
         yield (
-            f"The systems form {len(islands)} sets that were never compared, not even through other systems ({sets}), so systems of "
-            "different sets cannot be ranked against each other. They are sorted by their games against an average opponent. --next "
-            "proposes pairs across the sets."
+            f"The systems form {len(islands)} sets that were never compared, not even through other "
+            f"systems ({sets}), so systems of different sets cannot be ranked against each other. "
+            "They are sorted by their games against an average opponent. --next proposes pairs "
+            "across the sets."
         )
 
 
@@ -67,15 +68,18 @@ def _unbounded(ranking: CriterionRanking) -> Iterator[str]:
     ):
         if systems:
             verb = "has" if len(systems) == 1 else "have"
-            yield f"{names(systems)} {what}: the strength {verb} no {bound} bound and is not shown. The win rate is valid."
+            yield (
+                f"{names(systems)} {what}: the strength {verb} no {bound} bound and is not shown. The "
+                "win rate is valid."
+            )
     lone = [part[0] for part in ranking.components if len(part) == 1]
     silent = [name for name in lone if name not in (*ranking.never_lost, *ranking.never_won)]
     n_parts = len(ranking.components)
     if n_parts > 1 and len(ranking.islands) == 1 and (silent or n_parts - len(lone) > 1):
         chain = " > ".join(f"({names(part)})" for part in ranking.components[:5])
         yield (
-            f"The lower systems never beat the higher ones, not even through other systems: {chain}. Strengths are comparable within "
-            "a set; between sets they are unbounded."
+            f"The lower systems never beat the higher ones, not even through other systems: {chain}. "
+            "Strengths are comparable within a set; between sets they are unbounded."
         )
 
 
@@ -83,13 +87,15 @@ def _failures(ranking: CriterionRanking) -> Iterator[str]:
     total = ranking.n_games + ranking.n_failed if ranking.kind == "choices" else None
     if ranking.n_failed and total:
         yield (
-            f"{ranking.n_failed} of {count(total, 'pair')} ({share(ranking.n_failed / total)}) failed and are not counted."
+            f"{ranking.n_failed} of {count(total, 'pair')} ({share(ranking.n_failed / total)}) "
+            "failed and are not counted."
         )
     elif ranking.n_failed:
         worst = max(ranking.systems, key=lambda standing: standing.n_failed)
         yield (
-            f"{count(ranking.n_failed, 'score')} could not be read, most of them of {worst.system} ({worst.n_failed}). Poor outputs cause "
-            "more unreadable replies, so the mean over the rest overstates it."
+            f"{count(ranking.n_failed, 'score')} could not be read, most of them of {worst.system} "
+            f"({worst.n_failed}). Poor outputs cause more unreadable replies, so the mean over the "
+            "rest overstates it."
         )
 
 
@@ -99,12 +105,16 @@ def _orders(ranking: CriterionRanking, policy: str) -> Iterator[str]:
     order = ranking.order
     if policy == "given" or (order.n_pairs == 0 and order.n_one_order and policy != "random"):
         yield (
-            "Each pair was shown in one order only: position bias favours the system shown there, and neither the strengths nor "
-            f"their intervals account for it. The first position won {percent(order.first_share)} of the decided choices. "
-            "--order both shows each pair in both orders."
+            "Each pair was shown in one order only: position bias favours the system shown there, "
+            "and neither the strengths nor their intervals account for it. The first position won "
+            f"{percent(order.first_share)} of the decided choices. --order both shows each pair in "
+            "both orders."
         )
     elif policy == "random":
-        yield "Each pair was shown in one order, drawn at random: position bias cancels out on average, but is unknown for each pair."
+        yield (
+            "Each pair was shown in one order, drawn at random: position bias cancels out on average, "
+            "but is unknown for each pair."
+        )
     changed = order.first_both + order.second_both + order.other_conflicts
     if order.n_pairs and changed / order.n_pairs >= _MANY_CONFLICTS:
         position = "the first" if order.first_both >= order.second_both else "the second"
@@ -115,7 +125,8 @@ def _orders(ranking: CriterionRanking, policy: str) -> Iterator[str]:
             else ""
         )
         yield (
-            f"{changed} of {count(order.n_pairs, 'judged pair')} had a different winner when the responses were swapped{favoured}. They count as ties."
+            f"{changed} of {count(order.n_pairs, 'judged pair')} had a different winner when the "
+            f"responses were swapped{favoured}. They count as ties."
         )
 
 
@@ -138,7 +149,10 @@ def _length(ranking: CriterionRanking) -> Iterator[str]:
             ),
         )
         changed = "changes" if [standing.system for standing in after] != before else "does not change"
-        yield f"The judge prefers {kind} responses (length bias). At equal length, the order of the systems {changed}."
+        yield (
+            f"The judge prefers {kind} responses (length bias). At equal length, the order of the "
+            f"systems {changed}."
+        )
     caution = next(
         (standing.length_controlled.caution for standing in ranking.systems if standing.length_controlled), ""
     )

@@ -23,8 +23,9 @@ _SIGNS = "[]()*\"'.:,"
 def preferred_a(protocol: Protocol, span: tuple[int, int], reply: Reply, order: Order) -> float | None:
     """The probability that the judge chooses response a, from the tokens at the position of its choice.
 
-    The share of `a` among the two words that the protocol expects (AlpacaEval 2, Dubois et al. 2024). None where the
-    words do not begin with different tokens, or the known tokens cover less than half of the probability.
+    The share of `a` among the two words that the protocol expects (AlpacaEval 2, Dubois et al. 2024). None
+    where the words do not begin with different tokens, or the known tokens cover less than half of the
+    probability.
     """
     words = protocol.answer.choices
     if not reply.logprobs or "a" not in words or "b" not in words:

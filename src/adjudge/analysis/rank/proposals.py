@@ -58,7 +58,9 @@ def outputs_of(items: Iterable[Item]) -> Outputs:
 
 
 def with_files(outputs: Outputs, paths: Sequence[str | Path], field: str = "response") -> Outputs:
-    """The outputs of a run, completed with files of single outputs: a run of pairs may hold only part of them."""
+    """The outputs of a run, completed with files of single
+    outputs: a run of pairs may hold only part of them.
+    """
     for key, by_system in read_outputs(paths, field).items():
         for system, item in by_system.items():
             prompt = item.group if item.group is not None else key

@@ -49,10 +49,12 @@ def rank(
     scales: dict[str, Scale] | None = None,
     **settings: Unpack[RankSettings],
 ) -> Ranking:
-    """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" | share).
+    """Rank the systems of a run, of any results, or of games: `Game`s or (system, system, "a" | "b" | "tie" |
+    share).
 
-    `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of the run and
-    of the files in `outputs`. The scales of a run are known; for other results `scales` gives them by criterion.
+    `criterion` selects one of several; `n_next` is the number of comparisons to propose, on the outputs of
+    the run and of the files in `outputs`. The scales of a run are known; for other results `scales` gives
+    them by criterion.
     """
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
@@ -85,7 +87,8 @@ def rank_view(store: Store, view: RunView, **settings: Unpack[RankSettings]) -> 
     if not inputs:
         if view.results:
             raise DataError(
-                f"{view.name} has labels without an order, and nothing to rank by. adjudge report shows the share of each label."
+                f"{view.name} has labels without an order, and nothing to rank by. adjudge report "
+                "shows the share of each label."
             )
         raise DataError(f"{view.name} has no results yet. Repeat its command to resume it.")
     inputs = _select(inputs, settings.get("criterion"))

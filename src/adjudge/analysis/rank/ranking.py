@@ -1,4 +1,6 @@
-"""The ranking of systems: places, strengths, win rates, differences. What `--json` prints; nothing here computes."""
+"""The ranking of systems: places, strengths, win rates,
+differences. What `--json` prints; nothing here computes.
+"""
 
 from __future__ import annotations
 

@@ -27,12 +27,14 @@ from .notes import NO_COMPARISONS, has_comparisons
 from .ranking import CriterionRanking, HeadToHead, Ranking, Standing
 
 MEANING = (
-    "[low, high] is a 95 % confidence interval for other prompts of this kind. A win rate counts a tie as half a win; its n is the "
-    "number of games, and its Wilson interval accounts for ties and for games on the same prompt. Strengths are log odds with a mean "
-    "of 0 (+0.7 is about two wins per loss against a system of strength 0), with a sandwich interval and a bootstrap interval over "
-    "prompts. Ranks are those that pairwise tests leave possible (Holm over all pairs, 5 %); intervals of differences hold for all "
-    "pairs together (Bonferroni). If you add comparisons and look at the results again, use the anytime-valid interval of the "
-    "head-to-head win rate: it stays valid however often you look."
+    "[low, high] is a 95 % confidence interval for other prompts of this kind. A win rate counts a "
+    "tie as half a win; its n is the number of games, and its Wilson interval accounts for ties and "
+    "for games on the same prompt. Strengths are log odds with a mean of 0 (+0.7 is about two wins "
+    "per loss against a system of strength 0), with a sandwich interval and a bootstrap interval "
+    "over prompts. Ranks are those that pairwise tests leave possible (Holm over all pairs, 5 %); "
+    "intervals of differences hold for all pairs together (Bonferroni). If you add comparisons and "
+    "look at the results again, use the anytime-valid interval of the head-to-head win rate: it "
+    "stays valid however often you look."
 )
 
 
@@ -115,19 +117,38 @@ def _places(standing: Standing) -> str:
 
 def _standings(ranking: CriterionRanking) -> Section:
     columns = (
-        "rank", "system", "mean [95 % CI]", Column("win rate [95 % CI]", WIN_RATES), Column("probability-weighted", is_minor=True),
-        Column("strength [95 % CI]", Axis(reference=0.0)), Column("bootstrap CI", is_minor=True), Column("Elo-like", is_minor=True),
-        "wins / losses / ties", "n", "failed", Column("unit", is_minor=True), "remark",
-    )  # fmt: skip
+        "rank",
+        "system",
+        "mean [95 % CI]",
+        Column("win rate [95 % CI]", WIN_RATES),
+        Column("probability-weighted", is_minor=True),
+        Column("strength [95 % CI]", Axis(reference=0.0)),
+        Column("bootstrap CI", is_minor=True),
+        Column("Elo-like", is_minor=True),
+        "wins / losses / ties",
+        "n",
+        "failed",
+        Column("unit", is_minor=True),
+        "remark",
+    )
     rows = tuple(
         (
-            _places(standing), standing.system, "" if standing.mean is None else interval(standing.mean), percent_cell(standing.win_rate),
-            "" if standing.weighted is None else percent(standing.weighted), interval_cell(standing.strength), _ends(standing),
-            NO_VALUE if standing.elo.value is None else number(standing.elo.value, 0), f"{standing.counts.won} / {standing.counts.lost} / {standing.counts.tied}",
-            str(standing.win_rate.n), str(standing.n_failed), standing.strength.unit, _remark(standing),
+            _places(standing),
+            standing.system,
+            "" if standing.mean is None else interval(standing.mean),
+            percent_cell(standing.win_rate),
+            "" if standing.weighted is None else percent(standing.weighted),
+            interval_cell(standing.strength),
+            _ends(standing),
+            NO_VALUE if standing.elo.value is None else number(standing.elo.value, 0),
+            f"{standing.counts.won} / {standing.counts.lost} / {standing.counts.tied}",
+            str(standing.win_rate.n),
+            str(standing.n_failed),
+            standing.strength.unit,
+            _remark(standing),
         )
         for standing in ranking.systems
-    )  # fmt: skip
+    )
     return Section("Systems, best first", (), columns, rows, 3)
 
 
@@ -192,13 +213,18 @@ def _differences(ranking: CriterionRanking) -> Section:
     next_to = set(pairwise(systems))
     rows = tuple(
         (
-            difference.first, difference.second, interval(difference.difference), p_text(difference.p), p_text(difference.p_adjusted),
-            "no" if difference.is_open else "yes", difference.test,
+            difference.first,
+            difference.second,
+            interval(difference.difference),
+            p_text(difference.p),
+            p_text(difference.p_adjusted),
+            "no" if difference.is_open else "yes",
+            difference.test,
             "" if difference.any_time is None else percent(difference.any_time),
         )
         for difference in ranking.differences
         if (difference.first, difference.second) in next_to
-    )  # fmt: skip
+    )
     n_open = sum(difference.is_open for difference in ranking.differences)
     what = "scores" if ranking.kind == "scores" else "strengths"
     n_pairs = len(ranking.differences)
@@ -239,11 +265,16 @@ def _order(ranking: CriterionRanking) -> Iterator[Section]:
     )
     rows = tuple(
         (
-            name, percent(bias.agreement), percent(bias.first_share), f"{bias.first_both} / {bias.second_both} / {bias.other_conflicts}",
-            p_text(bias.p), str(bias.n_pairs), str(bias.n_one_order),
+            name,
+            percent(bias.agreement),
+            percent(bias.first_share),
+            f"{bias.first_both} / {bias.second_both} / {bias.other_conflicts}",
+            p_text(bias.p),
+            str(bias.n_pairs),
+            str(bias.n_one_order),
         )
         for name, bias in judges.items()
-    )  # fmt: skip
+    )
     line = "p: binomial test for position bias, among pairs whose winner changed with the order."
     yield Section("Position bias", (line,), columns, rows, 3, is_detail=True)
 
@@ -261,9 +292,15 @@ def _length_section(ranking: CriterionRanking) -> Iterator[Section]:
         for standing in ranking.systems
     )  # fmt: skip
     typical = f" ({length.typical_difference:.0f} characters)" if length.typical_difference else ""
-    line = f"Log odds per typical difference in length{typical}: {interval(length.coefficient)}{_because(length.coefficient)}."
+    line = (
+        f"Log odds per typical difference in length{typical}: "
+        f"{interval(length.coefficient)}{_because(length.coefficient)}."
+    )
     if length.difficulty_sd is not None:
-        line += f" The model has a difficulty for each prompt (standard deviation {number(length.difficulty_sd)} on log odds)."
+        line += (
+            " The model has a difficulty for each prompt (standard deviation "
+            f"{number(length.difficulty_sd)} on log odds)."
+        )
     yield Section("Length bias", (line,), columns, rows, 3, is_detail=True)
 
 
@@ -298,7 +335,10 @@ def _next(ranking: Ranking) -> Section:
             f" and {len(prompts_of_pair) - 5} more" if len(prompts_of_pair) > 5 else ""
         )
         rows.append((*pair, str(n), shown or "prompts that are not in this run"))
-    line = "These comparisons would reduce the uncertainty of the ranking most. -o FILE writes those whose outputs are known."
+    line = (
+        "These comparisons would reduce the uncertainty of the ranking most. -o FILE writes those whose "
+        "outputs are known."
+    )
     if not any(proposal.is_open for proposal in ranking.differences):
         line = "All differences are significant. These comparisons would narrow their intervals most."
     return Section(

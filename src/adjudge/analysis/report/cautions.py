@@ -30,8 +30,9 @@ def weak_judges(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
     if weak and is_prompted:
         yield Caution(
             "weak_judge",
-            f"{listed(weak)}: this model is too small to follow a rubric, so its written scores carry almost no "
-            "information. Use a larger model, or judge by likelihood (protocols gptscore/…).",
+            f"{listed(weak)}: this model is too small to follow a rubric, so its written scores "
+            "carry almost no information. Use a larger model, or judge by likelihood (protocols "
+            "gptscore/…).",
         )
 
 
@@ -53,14 +54,14 @@ def panel_disagreement(summary: Summary) -> Iterator[Caution]:
             without = panel.judges[panel.stands_apart].alpha_without
             yield Caution(
                 "judge_apart",
-                f"On {criterion}, {panel.stands_apart} is an outlier: Krippendorff's alpha is {interval(without, 2)} without it "
-                f"and {interval(alpha, 2)} with it (n={alpha.n}).",
+                f"On {criterion}, {panel.stands_apart} is an outlier: Krippendorff's alpha is "
+                f"{interval(without, 2)} without it and {interval(alpha, 2)} with it (n={alpha.n}).",
             )
         elif alpha.value < _LITTLE_ALPHA:
             yield Caution(
                 "panel_disagrees",
-                f"On {criterion}, the judges agree poorly: Krippendorff's alpha {interval(alpha, 2)}, n={alpha.n}. Their "
-                f"{panel.pooled} hides this disagreement.",
+                f"On {criterion}, the judges agree poorly: Krippendorff's alpha "
+                f"{interval(alpha, 2)}, n={alpha.n}. Their {panel.pooled} hides this disagreement.",
             )
 
 
@@ -69,8 +70,8 @@ def contradictions(summary: Summary) -> Iterator[Caution]:
     if n:
         yield Caution(
             "contradiction",
-            f"In {n} of {count(summary.n_items, 'item')}, the judge chose the response to which it gave the lower score "
-            "(verdict_contradicts_scores): its choices and its scores disagree.",
+            f"In {n} of {count(summary.n_items, 'item')}, the judge chose the response to which it "
+            "gave the lower score (verdict_contradicts_scores): its choices and its scores disagree.",
         )
 
 
@@ -79,8 +80,9 @@ def between_levels(summary: Summary) -> Iterator[Caution]:
     if n:
         yield Caution(
             "between_levels",
-            f"In {n} of {count(summary.n_items, 'item')}, the judge gave a score between levels, such as 4.5 on a scale of whole "
-            "numbers, which counts as failed. To accept half points: adjudge run … --step 0.5.",
+            f"In {n} of {count(summary.n_items, 'item')}, the judge gave a score between levels, "
+            "such as 4.5 on a scale of whole numbers, which counts as failed. To accept half "
+            "points: adjudge run … --step 0.5.",
         )
 
 
@@ -148,8 +150,8 @@ def _missing_part(facts: RunFacts) -> str:
     )
     absent = f"shard {missing[0]} is" if len(missing) == 1 else f"shards {_numbers(missing)} are"
     return (
-        f"this store has {kept}; {absent} missing or incomplete. Run the same command with --shard K/{n} for each, then "
-        "merge the stores of all shards: adjudge runs merge FILE… --store FILE."
+        f"this store has {kept}; {absent} missing or incomplete. Run the same command with --shard "
+        f"K/{n} for each, then merge the stores of all shards: adjudge runs merge FILE… --store FILE."
     )
 
 
@@ -182,7 +184,10 @@ def _incomplete(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
         kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
         again = "Repeat the command to retry them." if n_failed > n_reasks_failed else ""
         if n_reasks_failed:
-            again += f" {n_reasks_failed} of them asked again after an unreadable reply: that reply counts as unread."
+            again += (
+                f" {n_reasks_failed} of them asked again after an unreadable reply: that reply counts as "
+                "unread."
+            )
         yield Caution(
             "failed_calls",
             f"{count(n_failed, 'call')} got no reply ({kinds}). {again.strip()}",
@@ -193,8 +198,9 @@ def _identical_samples(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
     if facts.has_identical_samples:
         yield Caution(
             "identical_samples",
-            f"All {summary.parameters.get('samples')} samples of every item are the same reply, so they say no more than one. "
-            "Sample at a temperature above 0, and check that the server varies its seed.",
+            f"All {summary.parameters.get('samples')} samples of every item are the same reply, so "
+            "they say no more than one. Sample at a temperature above 0, and check that the server "
+            "varies its seed.",
         )
 
 
@@ -202,7 +208,8 @@ def _all_failed(summary: Summary) -> Iterator[Caution]:
     if summary.n_scores and summary.n_failed == summary.n_scores:
         yield Caution(
             "all_failed",
-            f"None of the {summary.n_scores} scores could be read. Check the replies first: adjudge runs show {summary.run or 'last'}.",
+            f"None of the {summary.n_scores} scores could be read. Check the replies first: adjudge "
+            f"runs show {summary.run or 'last'}.",
         )
 
 
@@ -240,7 +247,8 @@ def _partial_panels(summary: Summary) -> Iterator[Caution]:
     if n_partial:
         yield Caution(
             "partial_panel",
-            f"{n_partial} of {n} pooled scores lack at least one judge: they are based on the judges that answered.",
+            f"{n_partial} of {n} pooled scores lack at least one judge: they are based on the judges "
+            "that answered.",
         )
 
 
@@ -253,8 +261,8 @@ def _unknown_directions(summary: Summary) -> Iterator[Caution]:
     if unknown:
         yield Caution(
             "direction_unknown",
-            f"It is unknown which end of the scale of {listed(unknown)} is good: the report shows raw values and does "
-            "not rank systems by them.",
+            f"It is unknown which end of the scale of {listed(unknown)} is good: the report shows "
+            "raw values and does not rank systems by them.",
         )
 
 
@@ -267,8 +275,8 @@ def _not_comparable(summary: Summary) -> Iterator[Caution]:
     if unbounded and len(summary.models) > 1:
         yield Caution(
             "not_comparable",
-            f"Log-probabilities of different models have no common scale: for {listed(unbounded)}, read each judge "
-            "separately, not the mean over judges.",
+            f"Log-probabilities of different models have no common scale: for {listed(unbounded)}, "
+            "read each judge separately, not the mean over judges.",
         )
 
 
@@ -283,8 +291,9 @@ def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
             verb = "round to" if summary.estimator in ("samples", "probability") else "are"
             yield Caution(
                 "no_information",
-                f"{round(spread.mode_share * spread.n)} of {spread.n} scores{whose} on {criterion} {verb} {spread.mode:g}: "
-                "they hardly discriminate between items. A narrow interval here is no sign of quality.",
+                f"{round(spread.mode_share * spread.n)} of {spread.n} scores{whose} on {criterion} "
+                f"{verb} {spread.mode:g}: they hardly discriminate between items. A narrow interval "
+                "here is no sign of quality.",
             )
 
 
@@ -299,8 +308,8 @@ def _few_groups(summary: Summary) -> Iterator[Caution]:
         fewest = min(few.values())
         yield Caution(
             "few_groups",
-            f"Items of one group are not independent, so intervals count groups, and there are as few as {fewest}. "
-            f"The intervals of {listed(list(few))} are wide and approximate.",
+            "Items of one group are not independent, so intervals count groups, and there are as "
+            f"few as {fewest}. The intervals of {listed(list(few))} are wide and approximate.",
         )
 
 
@@ -326,9 +335,10 @@ def _injections(summary: Summary) -> Iterator[Caution]:
         largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
         yield Caution(
             "injection_suspected",
-            f"{n_flagged} {'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
-            f"to address the judge (injection_suspected). "
-            f"Mean with and without them: {listed(largest, between='; ')}.",
+            f"{n_flagged} "
+            f"{'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
+            "to address the judge (injection_suspected). Mean with and without them: "
+            f"{listed(largest, between='; ')}.",
         )
 
 
@@ -342,7 +352,8 @@ def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple
 
 def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     alike = [
-        f"{correlation.criteria[0]} and {correlation.criteria[1]} ({number(correlation.spearman.value)}, n={correlation.spearman.n})"
+        f"{correlation.criteria[0]} and {correlation.criteria[1]} "
+        f"({number(correlation.spearman.value)}, n={correlation.spearman.n})"
         for correlation in summary.correlations
         if correlation.spearman.value is not None
         and correlation.spearman.value >= _NEAR_DUPLICATE
@@ -351,8 +362,9 @@ def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     if alike:
         yield Caution(
             "near_duplicates",
-            f"These criteria have nearly the same scores (Spearman): {listed(alike, between='; ')}. Do not average them as if "
-            "they were independent: the mean would look more certain than it is.",
+            f"These criteria have nearly the same scores (Spearman): {listed(alike, between='; ')}. "
+            "Do not average them as if they were independent: the mean would look more certain than "
+            "it is.",
         )
 
 

@@ -18,7 +18,8 @@ from .summary import JudgeInPanel, PanelSummary
 def pool_judges(parts: list[Scores], *, is_vote: bool = False) -> Scores:
     """The scores of several judges as one: the mean per item. An item fails only where every judge failed.
 
-    Classes have no mean: the one that most judges chose counts, and an item fails where two have as many votes.
+    Classes have no mean: the one that most judges chose counts, and an item fails where two have as many
+    votes.
     """
     if len(parts) == 1:
         return parts[0]
@@ -52,8 +53,8 @@ def _vote(parts: list[Scores], scores: Scores) -> None:
 
 
 #
-# Agreement is Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance. A judge stands apart where the
-# others agree clearly better without it. With two judges, neither can stand apart.
+# Agreement is Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance. A judge stands apart
+# where the others agree clearly better without it. With two judges, neither can stand apart.
 
 
 _MOST_VALUES = 50
@@ -61,7 +62,8 @@ _MOST_VALUES = 50
 
 
 _MOST_ITEMS = 10_000
-"""Alpha is computed on at most this many items: its interval is narrow by then, and a report must be quick."""
+"""Alpha is computed on at most this many items: its interval is narrow by then, and a report must be quick.
+"""
 
 
 _MOST_WORK = 4_000_000
@@ -93,7 +95,9 @@ def panel_of(columns: Mapping[str, Column], scale: Scale | None, *, is_choice: b
 
 
 def _table(columns: Sequence[Column]) -> list[ItemScores]:
-    """Items × judges, for items that at least two judges scored. Sorted by hash, so the first items are a random draw."""
+    """Items × judges, for items that at least two judges scored.
+    Sorted by hash, so the first items are a random draw.
+    """
     rows: dict[int, ItemScores] = {}
     for number, column in enumerate(columns):
         for key, value in zip(column.keys, column.values, strict=True):
@@ -161,7 +165,9 @@ def _alpha_without(
 
 
 def _outlier(alpha: Estimate, judges: Mapping[str, JudgeInPanel]) -> str | None:
-    """The judge whose removal raises alpha most, if the interval without it lies above the alpha of all judges."""
+    """The judge whose removal raises alpha most, if the
+    interval without it lies above the alpha of all judges.
+    """
     if alpha.value is None:
         return None
     candidates = [

@@ -1,4 +1,6 @@
-"""The rule of position bias in a report: when to warn that choices follow the order in which responses are shown."""
+"""The rule of position bias in a report: when to warn that
+choices follow the order in which responses are shown.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ def order_effects(summary: Summary) -> Iterator[Caution]:
     if summary.pairs and summary.parameters.get("order") == "given":
         yield Caution(
             "one_order",
-            "Each pair was shown in one order only (--order given), so position bias cannot be separated from a better "
-            "response. --order both shows each pair in both orders.",
+            "Each pair was shown in one order only (--order given), so position bias cannot be "
+            "separated from a better response. --order both shows each pair in both orders.",
         )
     for criterion, pairs in summary.pairs.items():
         n = sum(pair.order_conflicts.n for pair in pairs)
@@ -33,7 +35,8 @@ def order_effects(summary: Summary) -> Iterator[Caution]:
     if n := summary.flags.get("identical_responses", 0):
         yield Caution(
             "identical_responses",
-            f"{count(n, 'pair')} with two identical responses (identical_responses): a tie, without a position.",
+            f"{count(n, 'pair')} with two identical responses (identical_responses): a tie, without "
+            "a position.",
         )
     yield from _position_bias(summary)
 
@@ -57,6 +60,7 @@ def _position_bias(summary: Summary) -> Iterator[Caution]:
             )
             yield Caution(
                 "position",
-                f"On {criterion}, {judge} prefers the response shown {position} (position bias): the first response won "
-                f"{percent(share)} of {share.n} choices ({p_phrase(bias.p)}). {advice}",
+                f"On {criterion}, {judge} prefers the response shown {position} (position bias): the "
+                f"first response won {percent(share)} of {share.n} choices ({p_phrase(bias.p)}). "
+                f"{advice}",
             )

@@ -37,7 +37,9 @@ Names = Mapping[tuple[str, str], str]
 
 
 def about_these_items(summary: Summary) -> Summary:
-    """The same report about these items: all were judged, so their means are known but for the items that failed."""
+    """The same report about these items: all were judged, so
+    their means are known but for the items that failed.
+    """
 
     def known(cell: Cell) -> Cell:
         if cell.value is None:

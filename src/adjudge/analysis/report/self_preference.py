@@ -20,8 +20,9 @@ def self_preference(summary: Summary) -> Iterator[Caution]:
         if related and len(dict.fromkeys(named)) > 1:
             yield Caution(
                 "self_preference",
-                f"{spec} judges systems of its own model family ({family}): {listed(related)}. Judges tend to prefer texts "
-                "of their own family (self-preference bias). Check the results with a judge of another family or with human labels.",
+                f"{spec} judges systems of its own model family ({family}): {listed(related)}. "
+                "Judges tend to prefer texts of their own family (self-preference bias). Check the "
+                "results with a judge of another family or with human labels.",
             )
 
 

@@ -10,11 +10,33 @@ from ...records import ElementSummary, Estimate, Estimator, Scale
 from ...stats import Bounds, PositionBias, Spread
 
 CautionKind = Literal[
-    "incomplete", "left_out", "failed_calls", "all_failed", "fake_model", "weak_judge", "model_changed", "uneven_failures",
-    "partial_panel", "panel_disagrees", "judge_apart", "self_preference", "identical_samples", "no_information", "few_groups", "near_duplicates",
-    "injection_suspected", "order_conflict", "position", "one_order", "contradiction", "direction_unknown", "not_comparable", "transcript_cut",
-    "identical_responses", "between_levels",
-]  # fmt: skip
+    "incomplete",
+    "left_out",
+    "failed_calls",
+    "all_failed",
+    "fake_model",
+    "weak_judge",
+    "model_changed",
+    "uneven_failures",
+    "partial_panel",
+    "panel_disagrees",
+    "judge_apart",
+    "self_preference",
+    "identical_samples",
+    "no_information",
+    "few_groups",
+    "near_duplicates",
+    "injection_suspected",
+    "order_conflict",
+    "position",
+    "one_order",
+    "contradiction",
+    "direction_unknown",
+    "not_comparable",
+    "transcript_cut",
+    "identical_responses",
+    "between_levels",
+]
 
 
 Spreads = dict[tuple[str, str], Spread]
@@ -58,7 +80,8 @@ class CriterionSummary(Struct, frozen=True):
     minimum_detectable: float | None
     """the smallest true difference of two systems that this many items detect with 80 % power"""
     failures_p: float | None = None
-    """of the test that all systems fail equally often on this criterion; none where there is nothing to test"""
+    """of the test that all systems fail equally often on this criterion; none where there is nothing to test
+    """
     text: str | UnsetType = UNSET
     """the criterion in the user's words; unset where it was not given so"""
 
@@ -135,7 +158,9 @@ class PanelSummary(Struct, frozen=True):
     """Inter-rater agreement of several judges on one criterion."""
 
     pooled: Literal["mean", "vote"]
-    """how the judges become one in the numbers of the run: each item's mean, or the side that more judges chose"""
+    """how the judges become one in the numbers of the run:
+    each item's mean, or the side that more judges chose
+    """
     alpha: Estimate
     judges: dict[str, JudgeInPanel]
     stands_apart: str | None
@@ -195,7 +220,9 @@ class Summary(Struct, frozen=True):
     """replies whose cost is unknown and not in `cost_usd`"""
     call_errors: dict[str, int] = {}
     failures_p: float | None = None
-    """of the test that all systems fail equally often, over all judges and criteria; none where nothing failed"""
+    """of the test that all systems fail equally often, over
+    all judges and criteria; none where nothing failed
+    """
     n_reasks: int = 0
     """replies to follow-up questions for an answer that was missing"""
     reasks_usd: float = 0.0

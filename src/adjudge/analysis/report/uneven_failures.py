@@ -50,7 +50,9 @@ def uneven_failures(summary: Summary) -> Iterator[Caution]:
 
 
 def _are_unequal(p: float | None, n_tests: int = 1) -> bool:
-    """Whether failure rates differ at all: only then is a system singled out, or the largest of many would be by chance."""
+    """Whether failure rates differ at all: only then is a system
+    singled out, or the largest of many would be by chance.
+    """
     return p is not None and p * n_tests < CLEAR_P
 
 
@@ -95,7 +97,8 @@ def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping
     also = f" The same holds for {listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
-        f"{where}{counts.failed:,} of {counts.n:,} {noun} of {worst} failed ({share(counts.rate)}), compared with "
-        f"{other.failed:,} of {other.n:,} ({share(other.rate)}) of {reference}. Poor outputs cause more unreadable "
-        f"replies, so the mean over the rest overstates {worst}: check the range including failures.{also}",
+        f"{where}{counts.failed:,} of {counts.n:,} {noun} of {worst} failed ({share(counts.rate)}), "
+        f"compared with {other.failed:,} of {other.n:,} ({share(other.rate)}) of {reference}. Poor "
+        f"outputs cause more unreadable replies, so the mean over the rest overstates {worst}: check "
+        f"the range including failures.{also}",
     )

@@ -43,7 +43,9 @@ def text_length(value: FieldValue) -> int:
 def _response_field(
     digests: Mapping[str, Mapping[str, tuple[int, int]]], groups: Mapping[str, str | None]
 ) -> str:
-    """The field that is judged: `response`, or the only one in which items of one group differ; empty where unknown."""
+    """The field that is judged: `response`, or the only one in
+    which items of one group differ; empty where unknown.
+    """
     if any("response" in found for found in digests.values()):
         return "response"
     seen: dict[tuple[str, str], int] = {}

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping
 from ...records import Scale
 
 Scales = Mapping[tuple[str, str], Scale | None]
-"""(protocol, criterion) → scale; the protocol as in `Result.protocol`, its id alone, or "" for any protocol"""
+"""(protocol, criterion) → scale; the protocol as in `Result.protocol`, its id alone, or "" for any protocol
+"""
 
 
 def scale_of(scales: Scales, protocol: str, criterion: str) -> Scale | None:
-    """The scale of a criterion: by its protocol with its digest, by the protocol's id, or by the criterion alone."""
+    """The scale of a criterion: by its protocol with its
+    digest, by the protocol's id, or by the criterion alone.
+    """
     for key in (protocol, protocol_id(protocol), ""):
         if (key, criterion) in scales:
             return scales[key, criterion]
@@ -39,9 +42,9 @@ def criterion_names(
 ) -> dict[tuple[str, str], str]:
     """(protocol, criterion) → the name under which analyses show it.
 
-    The criterion alone with one protocol; PROTOCOL/CRITERION with several, with the digest where two versions of a
-    protocol have the criterion. `protocols` are those of the run, of which some may have no result yet. One protocol that
-    was given several criteria of the user's counts as one.
+    The criterion alone with one protocol; PROTOCOL/CRITERION with several, with the digest where two versions
+    of a protocol have the criterion. `protocols` are those of the run, of which some may have no result yet.
+    One protocol that was given several criteria of the user's counts as one.
     """
     unique = list(dict.fromkeys(keys))
     ids = {protocol_id(protocol) for protocol in (*protocols, *(protocol for protocol, _ in unique))}

@@ -29,9 +29,10 @@ def tally_of(results: Iterable[Result], kinds: Iterable[Kind]) -> Tally:
 def kinds_of(results: Sequence[Result], scales: Scales) -> tuple[Kind, ...]:
     """Whether each result is a score or a choice.
 
-    A failed result without a subject has the kind of the other results of its criterion, from any judge. If all of them
-    failed: where other results of the criterion have a subject, the one without is the choice; otherwise the scale
-    decides, since a criterion without a scale has choices; where the scale is unknown, results of pairs are choices.
+    A failed result without a subject has the kind of the other results of its criterion, from any judge. If
+    all of them failed: where other results of the criterion have a subject, the one without is the choice;
+    otherwise the scale decides, since a criterion without a scale has choices; where the scale is unknown,
+    results of pairs are choices.
     """
     chosen, scored, with_subject = set(), set(), set()
     for result in results:

@@ -16,7 +16,9 @@ from .run_view import RunView
 
 
 def side_by_side(views: Sequence[RunView]) -> RunView:
-    """Several runs as the judges of one run. Where a model judged a criterion in two of them, its name includes the run."""
+    """Several runs as the judges of one run. Where a model judged
+    a criterion in two of them, its name includes the run.
+    """
     if len(views) == 1:
         return views[0]
     criteria_and_models = [
@@ -78,7 +80,8 @@ def pooled_result(rows: Sequence[Result]) -> Result:
     choices = [row.choice for row in rows if row.choice is not None]
     return structs.replace(
         rows[0],
-        # Rounded, because equal means must not differ by the order of the sum: they would get different ranks.
+        # Rounded, because equal means must not differ by the order of the sum: they would get different
+        # ranks.
         value=round(math.fsum(values) / len(values), 12) if values else None,
         choice=panel_vote(choices) if choices else None,
         status="ok" if values or choices else rows[0].status,

@@ -1,4 +1,6 @@
-"""What every analysis asks of one result: its number, its systems, its cluster, whether there was nothing to score."""
+"""What every analysis asks of one result: its number, its
+systems, its cluster, whether there was nothing to score.
+"""
 
 from __future__ import annotations
 

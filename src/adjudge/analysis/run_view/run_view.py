@@ -25,7 +25,8 @@ Digests = Mapping[tuple[str, str], Mapping[str, int]]
 
 
 Attributes = Mapping[str, Mapping[str, float | str]]
-"""item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value"""
+"""item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value
+"""
 
 
 Contents = Mapping[str, Mapping[str, int]]

@@ -1,4 +1,6 @@
-"""What is collected from single replies before they are combined: samples, positions, digests and spans of choices."""
+"""What is collected from single replies before they are
+combined: samples, positions, digests and spans of choices.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class SingleReplies:
             positions[0 if judged.about.order == "ab" else 1] = position_of(choice, judged.about.order)
 
     def _is_one_reply(self, judged: Judged, criterion: str) -> bool:
-        """Whether the other order of this pair is the same call: its responses are identical, and have no position."""
+        """Whether the other order of this pair is the same call:
+        its responses are identical, and have no position.
+        """
         about = judged.about
         key = (about.protocol, criterion, about.model, about.sample)
         if judged.seq != self._seq:
@@ -89,7 +93,8 @@ class SingleReplies:
             add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
 
     def _add_digest(self, judged: Judged, salt: str) -> None:
-        """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each reply.
+        """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each
+        reply.
 
         A call without a reply equals no other: its reply is unknown.
         """

@@ -32,8 +32,9 @@ def tabulate(
 ) -> RunView:
     """Read a run once. A report needs only the tally (`keep_results=False`), which takes little memory.
 
-    `for_comparison` adds digests that show whether two runs judged the same texts, made the same calls and got the same
-    replies; `choice_spans` adds the position of the choice in each reply. `on_read` gets the number of judgments read.
+    `for_comparison` adds digests that show whether two runs judged the same texts, made the same calls and
+    got the same replies; `choice_spans` adds the position of the choice in each reply. `on_read` gets the
+    number of judgments read.
     """
     protocols = protocols_of(store, run)
     replies = SingleReplies(

@@ -1,7 +1,7 @@
 """Adds up results one by one and keeps only numbers, so that a run of any size can be reported.
 
-An item is identified by a 64-bit hash of its id: among a hundred thousand items the probability that two share a hash
-is below one in a thousand million. Texts (ids, explanations) are not kept.
+An item is identified by a 64-bit hash of its id: among a hundred thousand items the probability that two
+share a hash is below one in a thousand million. Texts (ids, explanations) are not kept.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Scores:
 
 
 class ElementTally:
-    """The elements of one system that one judge has checked, by one criterion: claims, passages, points of a checklist."""
+    """The elements of one system that one judge has checked, by
+    one criterion: claims, passages, points of a checklist.
+    """
 
     def __init__(self) -> None:
         self.values = array("d")

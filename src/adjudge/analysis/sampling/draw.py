@@ -24,10 +24,12 @@ class DrawnRows(Struct, frozen=True):
 def draw(
     systems: Sequence[str], n: int, *, by_system: bool, seed: int, weights: Sequence[float] | None = None
 ) -> dict[int, float]:
-    """The indices that are drawn, in random order, each with its probability; `systems` has one name per index.
+    """The indices that are drawn, in random order, each with its probability; `systems` has one name per
+    index.
 
-    With `by_system` every system gets the same number, as far as it has that many. With `weights` an index is drawn the
-    more probably, the larger its weight. Draws are nested: a larger n with the same seed contains the smaller one.
+    With `by_system` every system gets the same number, as far as it has that many. With `weights` an index is
+    drawn the more probably, the larger its weight. Draws are nested: a larger n with the same seed contains
+    the smaller one.
     """
     rng = random.Random(seed)
     numbers = [(rng.random(), rng.random()) for _ in systems]
@@ -50,9 +52,11 @@ def draw(
 def _by_weight(
     indices: Sequence[int], weights: Sequence[float], numbers: Sequence[tuple[float, float]], n: int
 ) -> dict[int, float]:
-    """The n indices with the smallest random number over weight, each with its probability (Duffield et al. 2007).
+    """The n indices with the smallest random number over weight, each with its probability (Duffield et al.
+    2007).
 
-    Given the threshold, the first number that is not drawn, each index is in with a probability of weight * threshold.
+    Given the threshold, the first number that is not drawn, each index is in with a probability of weight *
+    threshold.
     """
     keys = {index: numbers[index][0] / weights[index] for index in indices}
     order = sorted(indices, key=keys.__getitem__)

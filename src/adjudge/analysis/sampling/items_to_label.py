@@ -82,7 +82,9 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
 def _drawn(
     ids: Sequence[str], systems: Sequence[str], how: Draw, weights: Sequence[float] | None
 ) -> dict[str, float]:
-    """The drawn items, in random order, each with the probability to be in this draw or an earlier part of it."""
+    """The drawn items, in random order, each with the
+    probability to be in this draw or an earlier part of it.
+    """
 
     def drawn(n: int) -> dict[str, float]:
         chosen = draw(systems, n, by_system=how.by_system, seed=how.seed, weights=weights)
@@ -94,7 +96,8 @@ def _drawn(
     unknown = [name for name in before if name not in set(ids)]
     if unknown:
         raise DataError(
-            f"The earlier draw has item '{unknown[0]}', which this run did not judge. Give the file of this run's draw."
+            f"The earlier draw has item '{unknown[0]}', which this run did not judge. Give the file "
+            "of this run's draw."
         )
     if how.earlier:
         total = drawn(len(before) + how.more)

@@ -23,7 +23,9 @@ class StopDecision(Struct, frozen=True):
     mean: Estimate
     """prediction-powered, with an interval that holds after every label"""
     n_fixed: int | None
-    """labels that a number fixed in advance would take for the same decision with 80 % power, or for the width"""
+    """labels that a number fixed in advance would take for
+    the same decision with 80 % power, or for the width
+    """
     n_saved: int | None
     """`n_fixed` - `n_decided`; below 0 where looking after every label cost labels"""
 

@@ -18,7 +18,9 @@ from .stop import Stop, StopDecision
 
 
 class StopRule(Struct, frozen=True):
-    """When to stop labelling: once the mean is shown to be on one side of a number, or its interval is narrow enough."""
+    """When to stop labelling: once the mean is shown to be on
+    one side of a number, or its interval is narrow enough.
+    """
 
     text: str
     kind: Literal["mean", "width"]
@@ -56,13 +58,13 @@ def stop_labelling(
 ) -> Stop:
     """Whether the labels suffice, system by system, however often one looks. Labels count in the order given.
 
-    `plan_width` is the interval width of the fixed number of labels to compare with; by default the width that the rule
-    gives, or that decides the distance that the mean turns out to have.
+    `plan_width` is the interval width of the fixed number of labels to compare with; by default the width
+    that the rule gives, or that decides the distance that the mean turns out to have.
     """
     if any(table.classes for table in tables.values()):
         raise DataError(
-            "--stop looks at a mean, and labels without an order have none. Leave it out, or stop by hand: the card shows the "
-            "intervals of kappa, precision and recall."
+            "--stop looks at a mean, and labels without an order have none. Leave it out, or stop by "
+            "hand: the card shows the intervals of kappa, precision and recall."
         )
     places: dict[tuple[str, str, str | None], int] = {}
     for place, label in enumerate(labels):
@@ -99,16 +101,19 @@ def _stop(
     limits = limits_of(table)
     if limits is None:
         raise DataError(
-            f'--stop "{rule.text}": {table.criterion} has no scale with two ends that people and judge share, so no '
+            f'--stop "{rule.text}": {table.criterion} has no scale with two ends that people and '
+            "judge share, so no "
             "rule holds at every look. Use --plan WIDTH instead."
         )
     if rule.kind == "mean" and not limits[0] < rule.value < limits[1]:
         raise DataError(
-            f'--stop "{rule.text}": choose a number inside the scale of {table.criterion}, {limits[0]:g} to {limits[1]:g}.'
+            f'--stop "{rule.text}": choose a number inside the scale of {table.criterion}, '
+            f"{limits[0]:g} to {limits[1]:g}."
         )
     if probabilities_of(entries) is not None:
         raise DataError(
-            f'--stop "{rule.text}": the labelled items of {system} were drawn with different probabilities (sample --where '
+            f'--stop "{rule.text}": the labelled items of {system} were drawn with different '
+            "probabilities (sample --where "
             "uncertain). A stop rule needs equal chances: draw with adjudge sample RUN -n N."
         )
     labelled = sorted(

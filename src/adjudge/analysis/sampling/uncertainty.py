@@ -16,14 +16,17 @@ from ...store import RunRow, Store
 from ..run_view.result_facts import as_number
 
 _CERTAIN_SHARE = 0.5
-"""The part of the draw that ignores uncertainty, so that no item is drawn less than half as often as by chance alone."""
+"""The part of the draw that ignores uncertainty, so that no
+item is drawn less than half as often as by chance alone.
+"""
 
 
 def uncertainty(store: Store, run: RunRow) -> dict[str, float]:
     """How uncertain the judge is on each item, from 0 to 1: the largest of the signs that the run has.
 
-    The spread of repeated samples, the spread of the probabilities of the levels and what they leave out, stated
-    confidence, orders of a pair that conflict, judges of a panel that differ, and answers that could not be read.
+    The spread of repeated samples, the spread of the probabilities of the levels and what they leave out,
+    stated confidence, orders of a pair that conflict, judges of a panel that differ, and answers that could
+    not be read.
     """
     protocols = protocols_of(store, run)
     found: dict[str, float] = {}
@@ -82,7 +85,8 @@ def weights_of(signs: Mapping[str, float], ids: Sequence[str], run: str) -> list
     mean = math.fsum(values) / len(values)
     if mean <= 0:
         raise DataError(
-            f"--where uncertain: {run} shows no uncertainty of the judge on any item. Judge with --samples N, with log-probabilities "
-            "(--estimator probability), in both orders or by several models; or leave --where out."
+            f"--where uncertain: {run} shows no uncertainty of the judge on any item. Judge with "
+            "--samples N, with log-probabilities (--estimator probability), in both orders or by "
+            "several models; or leave --where out."
         )
     return [_CERTAIN_SHARE + (1 - _CERTAIN_SHARE) * value / mean for value in values]

@@ -100,8 +100,9 @@ def _soft_pairwise(table: LabelledTable, resampling: Resampling) -> Estimate:
 def agreement(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     """Exact agreement and Gwet's coefficient with each of an item's raters, kappa and alpha with their mean.
 
-    A mean of raters is no level, and rounding it would favour one end of the scale. So measures that count levels take
-    the raters one by one, and measures of squared distance take the mean. Only Gwet's coefficient needs the levels.
+    A mean of raters is no level, and rounding it would favour one end of the scale. So measures that count
+    levels take the raters one by one, and measures of squared distance take the mean. Only Gwet's coefficient
+    needs the levels.
     """
     rows = table.labelled()
     n_failed = count_failed(rows)
@@ -124,7 +125,9 @@ def agreement(table: LabelledTable, seed: int) -> dict[str, Estimate]:
 
 
 def _rater_pairs(row: LabelledItem, levels: Sequence[float] | None) -> list[tuple[float, float]]:
-    """The judge with each rater of an item, twice: a value midway between levels counts once as each of the two."""
+    """The judge with each rater of an item, twice: a value
+    midway between levels counts once as each of the two.
+    """
     ratings = [rating for rating in numbers(row.ratings) if rating is not None]
     (answer,) = numbers([row.answer])
     if levels is None:
@@ -195,7 +198,8 @@ def class_agreements(table: LabelledTable) -> dict[str, Estimate]:
 def _agreement_in_both_orders(table: LabelledTable, rows: Sequence[LabelledItem]) -> Estimate:
     """Equal choices where a choice that changed with the order agrees with no label, not even with a tie.
 
-    This is how agreement is published where judges see both orders (Zheng et al. 2023, Li et al. 2023: Auto-J).
+    This is how agreement is published where judges see both orders (Zheng et al. 2023, Li et al. 2023:
+    Auto-J).
     """
     answered = [row for row in rows if row.answer is not None]
     same = [float(row.answer == row.label and not row.has_order_conflict) for row in answered]

@@ -14,7 +14,9 @@ MOST_PARTS = 12
 
 
 def agreement_by(table: LabelledTable, fields: Sequence[str]) -> dict[str, dict[str, PartAgreement]]:
-    """Agreement by system, by length of the response, and by each of these fields; only where there are two parts."""
+    """Agreement by system, by length of the response, and by
+    each of these fields; only where there are two parts.
+    """
     rows = [row for row in table.labelled() if row.answer is not None]
     length = "longer" if table.kind == "choices" else "length"
     columns: dict[str, list[str | None]] = {

@@ -10,14 +10,16 @@ from .corrected_means import gap_limits
 from .estimates import undefined_items, with_failures
 
 MOST_VALUES = 25
-"""An ordinal calibration is given up to this many different labels; means of three raters on five levels have 13."""
+"""An ordinal calibration is given up to this many different
+labels; means of three raters on five levels have 13.
+"""
 
 
 def calibration(table: LabelledTable, seed: int) -> dict[str, Estimate]:
     """Mean absolute error of the scores on held-out items, before and after calibration.
 
-    `after` is isotonic, `ordinal` an ordinal regression, which is more stable with few labels. `error_…` is the
-    calibration error of each: the distance of the mean label from the score.
+    `after` is isotonic, `ordinal` an ordinal regression, which is more stable with few labels. `error_…` is
+    the calibration error of each: the distance of the mean label from the score.
     """
     if table.kind != "scores" or not table.is_same_scale or not table.labelled():
         return {}

@@ -1,4 +1,6 @@
-"""The judge card: agreement with people, noise ceiling, corrected means, failures. What `--json` prints; nothing here computes."""
+"""The judge card: agreement with people, noise ceiling, corrected
+means, failures. What `--json` prints; nothing here computes.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ class ReplacementVerdict(Struct, frozen=True):
     answer: Literal["yes", "no", "not shown", "undefined"]
     """`no` where the judge agrees with the raters significantly less than a rater does"""
     reasons: tuple[VerdictReason, ...] = ()
-    """why it is not yes: below a human rater; too few raters won against; a constant answer, or shuffled scores, not beaten"""
+    """why it is not yes: below a human rater; too few raters won
+    against; a constant answer, or shuffled scores, not beaten
+    """
 
 
 class ConfusionMatrix(Struct, frozen=True):
@@ -122,7 +126,9 @@ class CorrectedMean(Estimate, frozen=True, kw_only=True):
     as_labelled: float | None = None
     """the same with labels as people gave them; none where none was reviewed"""
     is_thin: bool = False
-    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
+    """whether groups or unequal probabilities leave so few
+    effective labels that the interval may be too narrow
+    """
 
 
 class SystemFailures(Struct, frozen=True):
@@ -193,8 +199,9 @@ class CriterionCard(Struct, frozen=True):
     pass_share: dict[str, Estimate]
     """system → share that people would pass (Rogan-Gladen), on a scale of two levels"""
     calibration: dict[str, Estimate]
-    """mean absolute error on held-out items: `before`, `after` an isotonic calibration, after an `ordinal` one;
-    with the prefix `error_` the calibration error"""
+    """mean absolute error on held-out items: `before`, `after` an isotonic calibration, after an `ordinal`
+    one; with the prefix `error_` the calibration error
+    """
     plan: dict[str, Plan]
     """system → labels needed for the requested interval width"""
     confidence: Confidence | None

@@ -37,8 +37,9 @@ def by_class(table: LabelledTable) -> dict[str, ClassAgreement]:
 def classes_section(classes: Mapping[str, ClassAgreement]) -> Section:
     """The precision and recall of each label."""
     about = (
-        "Precision: of the items that the judge gave this label, the share that people gave it, too. Recall: of those that people gave "
-        "it, the share that the judge gave it; items on which the judge failed are not counted."
+        "Precision: of the items that the judge gave this label, the share that people gave it, too. "
+        "Recall: of those that people gave it, the share that the judge gave it; items on which the "
+        "judge failed are not counted."
     )
     rows = tuple(
         (

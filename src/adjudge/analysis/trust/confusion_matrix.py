@@ -13,7 +13,9 @@ from .estimates import MOST_LEVELS
 
 
 def confusion_matrix(table: LabelledTable) -> ConfusionMatrix | None:
-    """The judge's answers against each rating; a score between two levels counts as the nearest, midway as the upper."""
+    """The judge's answers against each rating; a score between
+    two levels counts as the nearest, midway as the upper.
+    """
     rows = table.rated()
     counts: Counter[tuple[str, str]] = Counter()
     if table.kind == "choices":

@@ -17,14 +17,17 @@ from .card import CorrectedMean
 from .corrected_means import corrected_mean
 
 MOST_SYSTEMS = 30
-"""Up to this many systems, all differences are given; with more, those from the best and those of neighbours."""
+"""Up to this many systems, all differences are given; with more, those from the best and those of neighbours.
+"""
 
 
 def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[str, CorrectedMean]:
-    """First - second: paired on the inputs that both answered once; of independent items where they share none.
+    """First - second: paired on the inputs that both answered once; of independent items where they share
+    none.
 
-    The intervals hold together for all pairs of systems, shown or not, so that it does no harm to pick out the best
-    system or the largest difference. Win rates of pairs are not independent, so they are left to `rank`.
+    The intervals hold together for all pairs of systems, shown or not, so that it does no harm to pick out
+    the best system or the largest difference. Win rates of pairs are not independent, so they are left to
+    `rank`.
     """
     if table.kind == "choices":
         return {}
@@ -49,8 +52,8 @@ def _difference(
 ) -> CorrectedMean | None:
     """The difference of two systems by their common groups; none where they share none.
 
-    Systems that answered each common input once are compared on these inputs. Otherwise (dialogue turns, repeats)
-    the groups are compared as a whole.
+    Systems that answered each common input once are compared on these inputs. Otherwise (dialogue turns,
+    repeats) the groups are compared as a whole.
     """
     sides = [
         {entry.row.group: entry for entry in entries if entry.row.group is not None}
@@ -67,12 +70,16 @@ def _difference(
         a, b = ([side[group] for group in shared] for side in sides)
         drawn = probabilities_of(a), probabilities_of(b)
         difference = ppi_difference(
-            [entry.label for entry in a], [entry.judge for entry in a],
-            [entry.label for entry in b], [entry.judge for entry in b],
-            probabilities=None if drawn == (None, None) else (drawn[0] or [1.0] * len(a), drawn[1] or [1.0] * len(b)),
+            [entry.label for entry in a],
+            [entry.judge for entry in a],
+            [entry.label for entry in b],
+            [entry.judge for entry in b],
+            probabilities=None
+            if drawn == (None, None)
+            else (drawn[0] or [1.0] * len(a), drawn[1] or [1.0] * len(b)),
             limits=limits,
             is_finite=table.about == "these-items",
-        )  # fmt: skip
+        )
     else:
         difference = difference_by_group(
             _side(first), _side(second), limits=limits, is_finite=table.about == "these-items"
@@ -83,7 +90,9 @@ def _difference(
 def _side(
     entries: Sequence[Entry],
 ) -> tuple[list[float | None], list[float | None], list[str], list[float | None] | None]:
-    """Labels, scores, groups and probabilities of a system's items; an item without a group is one of its own."""
+    """Labels, scores, groups and probabilities of a system's
+    items; an item without a group is one of its own.
+    """
     return (
         [entry.label for entry in entries],
         [entry.judge for entry in entries],

@@ -1,4 +1,6 @@
-"""Means of systems corrected with human labels (PPI++), the bias of the judge, and the labels that are still needed."""
+"""Means of systems corrected with human labels (PPI++), the
+bias of the judge, and the labels that are still needed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from .words.sentences import OF_SYSTEMS
 
 
 def bias(table: LabelledTable) -> Estimate:
-    """Judge - people over all items, weighted by the design of the draw. Above 0 the judge's scores are higher."""
+    """Judge - people over all items, weighted by the design
+    of the draw. Above 0 the judge's scores are higher.
+    """
     rows = table.labelled()
     if not table.is_same_scale:
         return undefined_items("the labels are on a different scale", len(rows))
@@ -53,11 +57,12 @@ def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
 
 
 def pooled(table: LabelledTable) -> CorrectedMean | None:
-    """The corrected mean over all systems; none for choices, where it would be one half, or for a single system.
+    """The corrected mean over all systems; none for choices, where it would be one half, or for a single
+    system.
 
-    Labels drawn by system are more frequent where a system has few items, so systems are weighted by their items. Where
-    items had different probabilities, each label is weighted instead. Where a system has fewer than two labels, nothing
-    is known of its part, so there is none.
+    Labels drawn by system are more frequent where a system has few items, so systems are weighted by their
+    items. Where items had different probabilities, each label is weighted instead. Where a system has fewer
+    than two labels, nothing is known of its part, so there is none.
     """
     by_system = entries_by_system(table)
     if table.kind == "choices" or len(by_system) < 2 or not table.labelled() or _without_labels(by_system):

@@ -58,10 +58,11 @@ def judge_card(
 ) -> Card:
     """Compare a judge with people's labels, criterion by criterion; `reviews` of disagreements change labels.
 
-    `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that says when
-    there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new inputs, new systems, or
-    both. `epsilon` is how much less often than a human rater the judge may be closer to the other raters. `by` names
-    fields of the items by which agreement is shown. `about` says what corrected means are about: new inputs, or these items.
+    `plan_width` is the interval width for which the card says how many labels are needed, `stop` a rule that
+    says when there are enough (mean>=4, width<=0.3). `resample` says what the intervals generalise to: new
+    inputs, new systems, or both. `epsilon` is how much less often than a human rater the judge may be closer
+    to the other raters. `by` names fields of the items by which agreement is shown. `about` says what
+    corrected means are about: new inputs, or these items.
     """
     rule = None if stop is None else parse_stop_rule(stop)
     labels = with_criterion(view, labels)
@@ -95,7 +96,8 @@ def _about_note(about: About) -> tuple[str, ...]:
     if about == "new-inputs":
         return ()
     return (
-        "Corrected means, differences and bias are about these items (--about these-items), not about new inputs.",
+        "Corrected means, differences and bias are about these items (--about these-items), not "
+        "about new inputs.",
     )
 
 
@@ -105,7 +107,8 @@ def check_about(about: str, resample: Resample = "inputs") -> None:
         raise DataError(f"--about {about}: choose new-inputs or these-items.")
     if about == "these-items" and resample != "inputs":
         raise DataError(
-            f"--about these-items says nothing of new systems, so --resample {resample} cannot go with it. Leave one out."
+            f"--about these-items says nothing of new systems, so --resample {resample} cannot go "
+            "with it. Leave one out."
         )
 
 
@@ -115,8 +118,8 @@ def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str
     unknown = sorted({label.criterion for label in labels} - judged)
     if unknown:
         notes.append(
-            f"Labels of {', '.join(unknown)} are not used: the judge's criteria are {', '.join(sorted(judged))}. "
-            "Rename them in the label file if they mean the same."
+            f"Labels of {', '.join(unknown)} are not used: the judge's criteria are "
+            f"{', '.join(sorted(judged))}. Rename them in the label file if they mean the same."
         )
     if n_empty:
         notes.append(f"{count(n_empty, 'row')} of the label file without a value.")
@@ -135,8 +138,8 @@ def _criterion(
     if table.classes:
         return _class_card(table, resampling, epsilon, by)
     is_scores = table.kind == "scores"
-    # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that with the labels
-    # as people gave them. The sample behind the means is the same with either label.
+    # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that
+    # with the labels as people gave them. The sample behind the means is the same with either label.
     settled, tally = with_reviews(table, reviews)
     means = _corrected_after_review(table, settled)
     human_ceiling = ceiling(table, resampling) if is_scores else ceiling_of_choices(table)
@@ -266,12 +269,13 @@ def _criterion_notes(table: LabelledTable) -> tuple[str, ...]:
     is_part = 0 < len(labelled) < len(table.rows) and not table.classes
     if is_part and any(row.probability is None for row in labelled):
         notes.append(
-            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if these are a random sample "
-            "(adjudge sample draws one)."
+            f"Labels on {len(labelled)} of {len(table.rows)} items: corrected means are valid if "
+            "these are a random sample (adjudge sample draws one)."
         )
     if is_part and len({row.probability for row in labelled}) > 1:
         notes.append(
-            "The labelled items were drawn with different probabilities. Corrected means, bias and pass shares are weighted "
-            "by them; agreement and correlations describe the labelled items as they were drawn."
+            "The labelled items were drawn with different probabilities. Corrected means, bias and "
+            "pass shares are weighted by them; agreement and correlations describe the labelled "
+            "items as they were drawn."
         )
     return tuple(notes)

@@ -36,7 +36,8 @@ _NO = ("no", "n", "false", "0", "wrong")
 
 
 def misread_share(path: str | Path) -> Estimate:
-    """The share of wrong readings in a file checked by hand, with Wilson's interval; empty rows are not counted.
+    """The share of wrong readings in a file checked by hand, with Wilson's interval; empty rows are not
+    counted.
 
     Several readings of one reply (one per criterion) go wrong together, so the interval counts replies.
     """
@@ -80,8 +81,8 @@ def with_misread(card: Card, misread: Estimate) -> Card:
         by_criterion[pair.criterion].append(pair)
     judges = tuple(pair for pairs in by_criterion.values() for pair in adjusted_sentences(pairs))
     note = (
-        f"Of {misread.n} readings checked by hand, {round((misread.value or 0) * misread.n)} were wrong ({percent(misread)}): "
-        f"every interval allows for up to {share(upper)} misread replies."
+        f"Of {misread.n} readings checked by hand, {round((misread.value or 0) * misread.n)} were "
+        f"wrong ({percent(misread)}): every interval allows for up to {share(upper)} misread replies."
     )
     return structs.replace(
         card,

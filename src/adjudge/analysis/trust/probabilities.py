@@ -1,7 +1,7 @@
 """Whether the probabilities of a judge agree with people's labels: which event each probability is of.
 
-On a scale of two levels the event is the upper level. On longer scales, and for classes and choices, it is that people
-give the answer that the judge finds likeliest. Knows nothing of how the probabilities came about.
+On a scale of two levels the event is the upper level. On longer scales, and for classes and choices, it is
+that people give the answer that the judge finds likeliest. Knows nothing of how the probabilities came about.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def quality(table: LabelledTable) -> Quality:
 
 
 def _failures(entries: Sequence[Entry], table: LabelledTable) -> SystemFailures:
-    """The failures of one system. Low scores fail more often in real data, so the bounds of the mean are given, too."""
+    """The failures of one system. Low scores fail more often
+    in real data, so the bounds of the mean are given, too.
+    """
     scores = [entry.judge for entry in entries if entry.judge is not None]
     n_failed = len(entries) - len(scores)
     scale = table.scale
@@ -84,7 +86,9 @@ def _retest(rows: Sequence[LabelledItem]) -> Retest | None:
 
 
 def _failures_p(by_system: dict[str, list[Entry]]) -> float | None:
-    """The p-value of the test that the judge fails equally often on every system; none where there is nothing to test."""
+    """The p-value of the test that the judge fails equally often
+    on every system; none where there is nothing to test.
+    """
     number: dict[str, int] = {}
     return equal_rates(
         [[float(entry.judge is None) for entry in entries] for entries in by_system.values()],

@@ -16,7 +16,9 @@ LARGE_GAP = 0.1
 
 
 def severities(table: LabelledTable) -> dict[str, RaterSeverity]:
-    """How much higher each rater scores than the others: on the same items, or by the distance from the judge."""
+    """How much higher each rater scores than the others: on
+    the same items, or by the distance from the judge.
+    """
     rows = table.labelled()
     if table.kind != "scores" or len(table.raters) < 2:
         return {}
@@ -55,5 +57,8 @@ def severity_note(severity: Mapping[str, RaterSeverity]) -> tuple[str, ...]:
     where = "on the same items" if own.basis == "same items" else "compared through the judge's scores"
     note = f"Rater severity differs by up to {size:.2f} points ({where}): {named(large)}."
     if own.basis == "judge":
-        note += " They rated no common items, so the corrected means depend on who rated what: let them rate some items together."
+        note += (
+            " They rated no common items, so the corrected means depend on who rated what: let them rate "
+            "some items together."
+        )
     return (note,)

@@ -21,9 +21,15 @@ def alternative_annotator_test(table: LabelledTable, epsilon: float = EPSILON, s
     closeness: Closeness = "near" if table.kind == "scores" else "equal"
     levels = table.classes or (CHOICES if table.kind == "choices" else levels_of(table.scale) or ())
     return alt_test(
-        answers, ratings, closeness, eps=epsilon, names=table.raters, levels=levels, clusters=table.groups(rows),
+        answers,
+        ratings,
+        closeness,
+        eps=epsilon,
+        names=table.raters,
+        levels=levels,
+        clusters=table.groups(rows),
         seed=seed,
-    )  # fmt: skip
+    )
 
 
 def replacement_verdict(test: AltTest | None, ceiling: PeopleCeiling | None) -> ReplacementVerdict:

@@ -56,8 +56,8 @@ def trust(
 ) -> Card:
     """Compare a run, or any results, with labels: a file, a list, or for a run the labels in its store.
 
-    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names other runs in
-    the same store; `checked` is a file of replies that were checked by hand.
+    The scales of a run are known; for other results `scales` gives them by criterion. `versus` names other
+    runs in the same store; `checked` is a file of replies that were checked by hand.
     """
     card = _card(source, labels, scales, versus, **settings)
     return card if checked is None else with_checked(card, checked)
@@ -96,8 +96,8 @@ def view_of_scores(
 ) -> RunView:
     """The view of scores made with another tool.
 
-    `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the labels.
-    Scores and labels that both name no criterion, or one of them one, are about the same one.
+    `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the
+    labels. Scores and labels that both name no criterion, or one of them one, are about the same one.
     """
     named = {label.criterion for label in labels if label.criterion}
     results = read_scores(path, renames, criterion=named.pop() if len(named) == 1 else "score")
@@ -125,7 +125,8 @@ def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
     ]
     if again:
         raise DataError(
-            f"--versus {again[0]} is a run that is compared already. Name another one; adjudge runs lists them."
+            f"--versus {again[0]} is a run that is compared already. Name another one; adjudge runs "
+            "lists them."
         )
     return [tabulate(store, run) for run in runs]
 
@@ -133,7 +134,8 @@ def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
 def card_of_views(
     store: Store, views: Sequence[RunView], label_file: LabelFile | None, **settings: Unpack[CardSettings]
 ) -> Card:
-    """The card of a run, or of several runs as several judges, with the labels of a file or those in the store.
+    """The card of a run, or of several runs as several judges, with the labels of a file or those in the
+    store.
 
     The labels of a file replace those in the store: they may be the same, and would count twice.
     """

@@ -49,7 +49,9 @@ def two_judges(tables: Mapping[str, LabelledTable], resampling: Resampling) -> t
 
 
 def adjusted_sentences(pairs: Sequence[JudgePair]) -> list[JudgePair]:
-    """The pairs with sentences that hold together: with several, intervals by Bonferroni and p-values by Holm."""
+    """The pairs with sentences that hold together: with
+    several, intervals by Bonferroni and p-values by Holm.
+    """
     if len(pairs) < 2:
         return list(pairs)
     tests = [pair.mcnemar or pair.result.permutation for pair in pairs]
@@ -149,9 +151,13 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
     what = "Spearman" if judges.mcnemar is None else "exact agreement"
     start = f"On '{judges.criterion}' ({count(difference.n, 'item')} that both answered)"
     if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
-        evidence = f"{what} {_value(versus.first)} and {_value(versus.second)}, difference {interval(difference)}{_p(judges)}"
+        evidence = (
+            f"{what} {_value(versus.first)} and {_value(versus.second)}, difference "
+            f"{interval(difference)}{_p(judges)}"
+        )
         return Sentence(
-            f"{start}, {first} and {second} do not differ significantly in agreement with people ({evidence}).",
+            f"{start}, {first} and {second} do not differ significantly in agreement with people "
+            f"({evidence}).",
             source,
         )
     evidence = (

@@ -1,6 +1,7 @@
 """The candidates of a tuning: protocol folders, each checked before it costs anything.
 
-A candidate judges the criterion of the start, needs nothing besides the items, and contains no text of labelled items.
+A candidate judges the criterion of the start, needs nothing besides the items, and contains no text of
+labelled items.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One split of the labels into a search part, used as often as one likes, and a locked part, opened for a claim.
+"""One split of the labels into a search part, used as often as one likes, and a locked part, opened for a
+claim.
 
-The split depends on the labels alone: the same labels are always split alike, and another draw of labels is split anew.
-Items of one group are in one part.
+The split depends on the labels alone: the same labels are always split alike, and another draw of labels is
+split anew. Items of one group are in one part.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ LOCKED_SHARE = 0.5
 
 
 class Split(NamedTuple):
-    """Labelled items of each part, in a fixed order, and the hash by which looks at the locked part are counted."""
+    """Labelled items of each part, in a fixed order, and the
+    hash by which looks at the locked part are counted.
+    """
 
     search: tuple[str, ...]
     locked: tuple[str, ...]
@@ -31,7 +34,8 @@ def split_of(people: Mapping[str, float | str], groups: Mapping[str, str]) -> Sp
     order = sorted(units, key=lambda unit: hashlib.sha256(f"{salt}{unit}".encode()).digest())
     wanted, locked = LOCKED_SHARE * len(people), list[str]()
     for unit in order:
-        # A group that would leave less for the search part than it adds to the locked one stays with the search.
+        # A group that would leave less for the search part than it adds to the locked one stays with the
+        # search.
         if len(locked) + len(units[unit]) / 2 <= wanted:
             locked += units[unit]
     inside = set(locked)

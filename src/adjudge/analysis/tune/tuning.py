@@ -1,4 +1,6 @@
-"""The result of a tuning: agreement on the search part, and the gain on the locked part. What `--json` prints."""
+"""The result of a tuning: agreement on the search part,
+and the gain on the locked part. What `--json` prints.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Tuning(Struct, frozen=True):
     locked: Locked
     claim: bool
     needed: int | None
-    """about how many labels show a gain of this size in 80 % of cases; none where it is shown, or there is none"""
+    """about how many labels show a gain of this size in 80
+    % of cases; none where it is shown, or there is none
+    """
     detectable: float | None
     """the smallest gain that these labels show in 80 % of cases"""
     n_labels: int

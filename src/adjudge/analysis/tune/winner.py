@@ -1,8 +1,9 @@
-"""From candidates' answers and labels to a winner, and to the one test that may claim that it is better than the start.
+"""From candidates' answers and labels to a winner, and to the one test that may claim that it is better than
+the start.
 
-The winner is chosen on the search part. Only its comparison with the start is made on the locked part, so choosing among many
-candidates cannot make a gain. The k-th look at the same locked labels is tested at 0.05 / (k (k + 1)), one-sided: 2.5 %
-at the first, 5 % over all looks that there will ever be.
+The winner is chosen on the search part. Only its comparison with the start is made on the locked part, so
+choosing among many candidates cannot make a gain. The k-th look at the same locked labels is tested at 0.05 /
+(k (k + 1)), one-sided: 2.5 % at the first, 5 % over all looks that there will ever be.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def tuned(
     known = {item: label for item, label in people.items() if item in judged}
     if len(known) < _FEWEST:
         raise DataError(
-            f"{len(known)} labelled items are among the scores; at least {_FEWEST} are needed. Items are matched by id: check "
-            "the column item."
+            f"{len(known)} labelled items are among the scores; at least {_FEWEST} are needed. Items "
+            "are matched by id: check the column item."
         )
     groups = first_by_item((answer.item, answer.group) for answer in answers)
     split = split_of(known, groups)
@@ -80,7 +81,9 @@ def tuned(
 def agreements_of(
     answers: Sequence[JudgeAnswer], people: Mapping[str, float | str], names: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Choices and classes: 1 where equal. Scores: 1 - distance / range of labels and scores. A missing answer: 0."""
+    """Choices and classes: 1 where equal. Scores: 1 - distance
+    / range of labels and scores. A missing answer: 0.
+    """
     rows = [answer for answer in answers if answer.item in people]
     numbers = [
         value for value in (*(row.answer for row in rows), *people.values()) if isinstance(value, float | int)

@@ -9,11 +9,14 @@ from ...words import NO_VALUE, count, interval, interval_cell, number
 from .tuning import Tuning
 
 MEANING = (
-    "The labels are split once into a search part, on which candidates are compared, and a locked part, which chooses nothing. "
-    "Only the gain on the locked part is evidence: the best of many candidates looks better on the labels that chose it.",
-    "Agreement: share of items with the same choice or class as people (a tie against a or b is a disagreement); of scores, 1 - distance / "
-    "range. Each further look at the same locked labels needs stronger evidence: the k-th is tested at 5 % / (k (k + 1)).",
-    "On the frontier: no other candidate is cheaper and agrees better. The winner replaces nothing by itself.",
+    "The labels are split once into a search part, on which candidates are compared, and a locked "
+    "part, which chooses nothing. Only the gain on the locked part is evidence: the best of many "
+    "candidates looks better on the labels that chose it.",
+    "Agreement: share of items with the same choice or class as people (a tie against a or b is a "
+    "disagreement); of scores, 1 - distance / range. Each further look at the same locked labels "
+    "needs stronger evidence: the k-th is tested at 5 % / (k (k + 1)).",
+    "On the frontier: no other candidate is cheaper and agrees better. The winner replaces nothing "
+    "by itself.",
 )
 
 
@@ -38,15 +41,24 @@ def _answer(tuning: Tuning) -> Iterator[str]:
     locked = tuning.locked
     labels = f"{count(locked.n, 'locked label')}, look {locked.looks}"
     if tuning.claim:
-        yield f"{tuning.winner} agrees better than {tuning.start} by {interval(locked.gain, is_difference=True)} ({labels})."
+        yield (
+            f"{tuning.winner} agrees better than {tuning.start} by "
+            f"{interval(locked.gain, is_difference=True)} ({labels})."
+        )
         return
     smallest = "" if tuning.detectable is None else (
         f": with {count(tuning.n_labels, 'label')} only a gain above {number(tuning.detectable)} can be shown"
     )  # fmt: skip
     if tuning.winner == tuning.start:
-        yield f"Not shown{smallest}. {tuning.start}, the start, agrees best on the search part; the locked part was not opened."
+        yield (
+            f"Not shown{smallest}. {tuning.start}, the start, agrees best on the search part; the locked "
+            "part was not opened."
+        )
         return
-    yield f"Not shown{smallest}. {tuning.winner} against {tuning.start}: {interval(locked.gain, is_difference=True)} ({labels})."
+    yield (
+        f"Not shown{smallest}. {tuning.winner} against {tuning.start}: "
+        f"{interval(locked.gain, is_difference=True)} ({labels})."
+    )
     if tuning.needed is not None:
         yield f"About {tuning.needed} labels would show a gain of this size in 80 % of cases."
 

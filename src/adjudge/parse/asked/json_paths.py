@@ -151,7 +151,9 @@ class JsonAnswer:
         return readings[-1]
 
     def _is_given_again(self, key: str) -> bool:
-        """Whether the key of an answer stands once more behind the last object, in one that cannot be decoded."""
+        """Whether the key of an answer stands once more behind
+        the last object, in one that cannot be decoded.
+        """
         rest = set_aside(self.text[self.documents[-1].span[1] :], quoted=False)
         return re.search(rf"[{{,]\s*[\"']{re.escape(key)}[\"']\s*:", rest) is not None
 

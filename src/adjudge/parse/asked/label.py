@@ -26,7 +26,9 @@ def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | No
 
 
 def _is_unread_answer(plain: str, mark: MarkedValue) -> bool:
-    """Whether a label without an answer claims one: "Score: N/A", and not "the reason for the score: it is …"."""
+    """Whether a label without an answer claims one: "Score:
+    N/A", and not "the reason for the score: it is …".
+    """
     if mark.is_readable:
         return False
     claims = mark.status == "refused" or _COLON_BEHIND.match(plain, mark.span[1]) is not None
@@ -43,8 +45,8 @@ _ABOUT_LABEL = lazily(
 
 @lru_cache(maxsize=64)
 def _label_pattern(label: str) -> re.Pattern[str]:
-    # A label without its colon is a word of a sentence: "the score given was 4" is not an answer. A dash right
-    # behind the label stands for the colon.
+    # A label without its colon is a word of a sentence: "the score given was 4" is not an answer. A dash
+    # right behind the label stands for the colon.
     return re.compile(
         rf"(?<![^\W\d_]){loosely(label)}(?:\s{{0,3}}(?=[:=(\[]|is\b)|\s?[-–—](?!\s?[^\W\d]))", re.I
     )

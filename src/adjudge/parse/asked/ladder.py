@@ -70,7 +70,8 @@ def read_named(answer: Answer, text: str) -> Reading:
     def free(reply: str) -> Reading:
         return read_option(reply, answer.options)
 
-    # A name of two words in quotation marks is a way of writing it, and would otherwise be set aside as a quotation.
+    # A name of two words in quotation marks is a way of writing it, and would otherwise be set aside as a
+    # quotation.
     plain_text = text if answer.reader == "free" else names.unquoted(text)
     reading = _read(answer, plain_text, option_value(names), re.compile(words), free)
     if (
@@ -180,7 +181,8 @@ def _only_sure(free: Reading, text: str, marked: Reading | None) -> Reading:
     Where the mark is there but unreadable, that is the reason, even where the reply also apologises.
     """
     if free.status == "ok" and free.is_sure and free.span is not None:
-        # A label without a readable answer may announce one in words; an answer before it is not the one it announces.
+        # A label without a readable answer may announce one in words; an answer before it is not the one it
+        # announces.
         is_behind = marked is None or marked.span is None or free.span[0] >= marked.span[0]
         return free if is_behind else marked or free
     return marked or unread(text)

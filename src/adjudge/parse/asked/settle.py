@@ -1,7 +1,7 @@
 """One reading of all marks of a reply: the judge's own voice counts, and must not contradict itself.
 
-Marks that differ are a conflict, unless all but one value stand in a quotation, a code fence or a thought: those are
-not the judge's own voice.
+Marks that differ are a conflict, unless all but one value stand in a quotation, a code fence or a thought:
+those are not the judge's own voice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class MarkedValue(NamedTuple):
 
 
 def unread_mark(plain: str, mark: int, at: int) -> MarkedValue:
-    """A mark that begins at `mark`, ends at `at` and has no answer behind it: the judge abstains, or what is there is none."""
+    """A mark that begins at `mark`, ends at `at` and has no answer
+    behind it: the judge abstains, or what is there is none.
+    """
     status: Status = "refused" if abstains(plain, at) else "unparsed"
     return MarkedValue(None, status, (mark, at), mark)
 
@@ -48,8 +50,8 @@ def unread_mark(plain: str, mark: int, at: int) -> MarkedValue:
 def settle(marks: list[MarkedValue], text: str) -> Reading | None:
     """One reading of all marks: the judge's own voice counts, and must not contradict itself.
 
-    A mark that cannot be read is an answer that cannot be read: no earlier one takes its place. One before the answer
-    only repeats the format that was asked for.
+    A mark that cannot be read is an answer that cannot be read: no earlier one takes its place. One before
+    the answer only repeats the format that was asked for.
     """
     if not marks:
         return None

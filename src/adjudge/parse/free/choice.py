@@ -1,9 +1,9 @@
 """Read which of two options a reply chooses, in a format that is not known beforehand.
 
-The ladder is that of `score.py`: the whole reply is the choice (strict); otherwise what is marked as the answer,
-the option that a reply opens with, the sentence that names a winner, and last what is marked in a code block.
-A judge that weighs and does not decide has chosen nothing; a tie that was not offered is no choice either. A
-judge that corrects itself behind its choice has the last word.
+The ladder is that of `score.py`: the whole reply is the choice (strict); otherwise what is marked as the
+answer, the option that a reply opens with, the sentence that names a winner, and last what is marked in a
+code block. A judge that weighs and does not decide has chosen nothing; a tie that was not offered is no
+choice either. A judge that corrects itself behind its choice has the last word.
 """
 
 from __future__ import annotations

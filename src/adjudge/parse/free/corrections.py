@@ -100,7 +100,8 @@ _TO_NEW_ANSWER = lazily(
     r"|最终|得分|评分|分数|应该|[应为给打到是我后]|점수는|점수를|점수){0,40}+"
 )
 _TYING = lazily(
-    r"scor|rat(?:e|ing)|grade|answer|verdict|choice|choos|select|pick|prefer|go with|giv|mak(?:e|ing)|lower|rais|chang|assign|award|deserve|merit|\bto\b|"
+    r"scor|rat(?:e|ing)|grade|answer|verdict|choice|choos|select|pick|prefer|go "
+    r"with|giv|mak(?:e|ing)|lower|rais|chang|assign|award|deserve|merit|\bto\b|"
     r"i(?:'d|\swould)\ssay|分|给|打|점수"
 )
 _UNREAL = lazily(

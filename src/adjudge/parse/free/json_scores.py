@@ -162,9 +162,12 @@ def _only_answer(value: dict[str, Any], scale: Scale | None) -> list[str]:
     if scale is None:
         return []
     numbers = [
-        key for key, inner in value.items()
-        if isinstance(inner, int | float) and not isinstance(inner, bool) and "confidence" not in flat(str(key))
-    ]  # fmt: skip
+        key
+        for key, inner in value.items()
+        if isinstance(inner, int | float)
+        and not isinstance(inner, bool)
+        and "confidence" not in flat(str(key))
+    ]
     return numbers if len(numbers) == 1 else []
 
 

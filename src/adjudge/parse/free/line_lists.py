@@ -14,7 +14,8 @@ from .json_lists import CUT_SHOWN
 
 _NUMBER = lazily(
     r"([ \t]{0,12})(?:[*_]{0,2})(?:(?:claim|fact|statement|point|item|question|step|entry)[ \t])?"
-    r"(?:\(([0-9]{1,4})\)|\[([0-9]{1,4})\]|([0-9]{1,4})[*_]{0,2}(?:[.):：](?![0-9])|[ \t]?[-–—](?=[ \t])|、))[*_]{0,2}:?[ \t]*",
+    r"(?:\(([0-9]{1,4})\)|\[([0-9]{1,4})\]|([0-9]{1,4})[*_]{0,2}(?:[.):：](?![0-9])|[ \t]?[-–—](?=[ "
+    r"\t])|、))[*_]{0,2}:?[ \t]*",
     re.I,
 )
 _CIRCLED = lazily(r"([ \t]{0,12})([\u2460-\u2473])[ \t]?")
@@ -86,7 +87,9 @@ def _lines(reply: str) -> list[_Line]:
 
 
 def _is_over_lines(reply: str, start: int, end: int) -> bool:
-    """Whether a quotation goes over several lines. Of two that were never closed, the second opens: it ends nothing."""
+    """Whether a quotation goes over several lines. Of two that
+    were never closed, the second opens: it ends nothing.
+    """
     if "\n" not in reply[start:end] or reply[start].isspace():
         return False
     return not (reply[end - 2].isspace() and reply[end : end + 1].isalnum())
@@ -141,7 +144,9 @@ class _LineReader:
         return _entry_at(line, at, indent, number if self.is_numbered else None)
 
     def _goes_on(self, line: _Line, entry: _Entry, after_blank: bool) -> bool:
-        """Whether a line without a mark belongs to the entry above it: behind a blank line, if it is indented."""
+        """Whether a line without a mark belongs to the entry
+        above it: behind a blank line, if it is indented.
+        """
         indent = len(line.text) - len(line.text.lstrip())
         return line.is_quoted or not after_blank or indent > entry.indent + 1
 
@@ -150,7 +155,9 @@ _MOST_SKIPPED = 3
 
 
 def _add(line: _Line, entries: list[_Entry]) -> None:
-    """A line that continues an entry; below a heading that ends with a colon, each bullet is an entry instead."""
+    """A line that continues an entry; below a heading that
+    ends with a colon, each bullet is an entry instead.
+    """
     entry = entries[-1]
     mark = None if line.is_quoted else _bullet_at(line.text) or _number_at(line.text)
     if mark is not None and (entry.is_below or entry.lines[-1][0].endswith((":", "："))):

@@ -1,8 +1,10 @@
-"""Read a list from a reply: numbered, bulleted or JSON; and find its entries again in the text that they came from.
+"""Read a list from a reply: numbered, bulleted or JSON; and find its entries again in the text that they came
+from.
 
-Only a mark at the beginning of a line makes an entry: numbers and bullets inside a quotation, a code fence or a sentence
-that is split over lines do not. Of a list that was cut off, the whole entries count, and what is left of the last one is
-kept apart, so that the caller can count it as a failure. This file knows nothing of claims or checklists.
+Only a mark at the beginning of a line makes an entry: numbers and bullets inside a quotation, a code fence or
+a sentence that is split over lines do not. Of a list that was cut off, the whole entries count, and what is
+left of the last one is kept apart, so that the caller can count it as a failure. This file knows nothing of
+claims or checklists.
 """
 
 from __future__ import annotations
@@ -19,15 +21,19 @@ MOST_ENTRIES = 2_000
 """No judge lists more; a longer list is not read at all, because something else is wrong then."""
 
 _NOTHING = frozenset(
-    "none nothing noclaims nofacts nostatements nopoints noclaimsfound therearenoclaims therearenone noneofthese empty [] - "
-    "theresponsemakesnoclaims theresponsemakesnofactualclaims nofactualclaims noquestions 无 無 没有 없음 없습니다 なし".split()
+    "none nothing noclaims nofacts nostatements nopoints noclaimsfound therearenoclaims therearenone "
+    "noneofthese empty [] - "
+    "theresponsemakesnoclaims theresponsemakesnofactualclaims nofactualclaims noquestions 无 無 没有 없음 "
+    "없습니다 なし".split()
 )
 
 
 def read_list(text: str, *, finish: str | None = None) -> Listing:
-    """The entries of the one list in a reply; an empty list where the reply says that there is nothing to list.
+    """The entries of the one list in a reply; an empty list where the reply says that there is nothing to
+    list.
 
-    `finish` is the model's own word on why it stopped: with "length", the last entry of an open list is cut off.
+    `finish` is the model's own word on why it stopped: with "length", the last entry of an open list is cut
+    off.
     """
     start, end = window(text)
     reply = text[start:end]

@@ -62,8 +62,10 @@ _COUNTED = lazily(
 """Labels of what a judge counts, numbers or quotes, and of another person's result."""
 
 _PLAIN = frozenset(
-    "the a an this that its your our so therefore thus hence and is given here here's i give it would assistant assistant's "
-    "response response's summary summary's answer answer's numeric numerical integer result evaluation quality for of".split()
+    "the a an this that its your our so therefore thus hence and is given here here's i give it "
+    "would assistant assistant's "
+    "response response's summary summary's answer answer's numeric numerical integer result "
+    "evaluation quality for of".split()
 )
 _PLAIN_CJK = lazily(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
 _NOT_WORDS = lazily(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
@@ -107,7 +109,8 @@ _AFTER_LABEL = (
 _COLON_BEFORE_ANSWER = lazily(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
 _ROW = lazily(
     # A row of a table that gives one number: with two, it compares.
-    r"^[ \t]{0,4}\|[ \t]{0,4}([^\W\d_][^|\n]{1,40})\|(?=[ \t]{0,4}[0-9][0-9./ ]{0,8}[ \t]{0,4}\|(?![ \t]{0,4}[0-9]))",
+    r"^[ \t]{0,4}\|[ \t]{0,4}([^\W\d_][^|\n]{1,40})\|(?=[ \t]{0,4}[0-9][0-9./ ]{0,8}[ \t]{0,4}\|(?![ "
+    r"\t]{0,4}[0-9]))",
     re.M,
 )
 _LATER_LABEL = lazily(r"[.;,|][ \t]{0,2}([^\W\d_][^\n.;,|:]{1,30})$")
@@ -146,9 +149,11 @@ def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
 
 
 def unread_behind(text: str, marks: list[Mark], read: list[Mark]) -> Status | None:
-    """Why there is no answer where a mark that cannot be read stands behind the last one that can; none otherwise.
+    """Why there is no answer where a mark that cannot be read stands behind the last one that can; none
+    otherwise.
 
-    Such a mark is one of the same kind, or one behind which the judge abstains. No earlier answer takes its place.
+    Such a mark is one of the same kind, or one behind which the judge abstains. No earlier answer takes its
+    place.
     """
     if not read:
         return None

@@ -1,8 +1,10 @@
-"""Read which of several named options a reply gives: supported / not supported / irrelevant, or a user's classes.
+"""Read which of several named options a reply gives: supported / not supported / irrelevant, or a user's
+classes.
 
-The ladder is that of `score.py`. Names may contain one another: where "not supported" stands, "supported" does not.
-A menu that the judge repeats ("supported or not supported"), a hedge ("supported, but only partly") and a negation
-that is not itself an option ("not irrelevant") name no option. This file knows nothing of scales or values.
+The ladder is that of `score.py`. Names may contain one another: where "not supported" stands, "supported"
+does not. A menu that the judge repeats ("supported or not supported"), a hedge ("supported, but only partly")
+and a negation that is not itself an option ("not irrelevant") name no option. This file knows nothing of
+scales or values.
 """
 
 from __future__ import annotations
@@ -153,7 +155,9 @@ def _boxes(marks: Iterable[Mark]) -> list[Mark]:
 
 
 def _opening(judge_text: str, names: OptionNames) -> FoundOption | None:
-    """The option that the reply opens with, set off from what follows; the heading of one section of several is none."""
+    """The option that the reply opens with, set off from what
+    follows; the heading of one section of several is none.
+    """
     opening = _OPENING.match(judge_text)
     at = opening.end() if opening else 0
     option = names.value_at(judge_text, at)
@@ -192,7 +196,9 @@ class _SaidOption(NamedTuple):
 
 
 def _said(judge_text: str, names: OptionNames) -> FoundOption | Reading | None:
-    """What sentences near either end say: all where they agree, otherwise those of the last one that concludes."""
+    """What sentences near either end say: all where they
+    agree, otherwise those of the last one that concludes.
+    """
     length = len(judge_text)
     windows = [(0, length)] if length <= HEAD + TAIL else [(0, HEAD), (length - TAIL, length)]
     said = [statement for start, end in windows for statement in _said_between(judge_text, start, end, names)]

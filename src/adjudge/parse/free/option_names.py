@@ -1,7 +1,7 @@
 """The names of several options, and where a text has one: supported / not supported / irrelevant.
 
-Names may contain one another: where "not supported" stands, "supported" does not. A menu that the judge repeats and a
-hedge name no option.
+Names may contain one another: where "not supported" stands, "supported" does not. A menu that the judge
+repeats and a hedge name no option.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class OptionNames:
         return option.name if option and is_first and HEAD_ENDS.match(written, option.end) else None
 
     def value_at(self, text: str, at: int) -> FoundOption | None:
-        """The option that a text names at a place, right there or behind "the claim is"; none in a menu or a hedge."""
+        """The option that a text names at a place, right there
+        or behind "the claim is"; none in a menu or a hedge.
+        """
         match = self._at.match(text, at) or self._filled.match(text, at)
         if match is None:
             return None
@@ -97,7 +99,9 @@ class OptionNames:
         return self._quoted.sub(lambda quote: " " + quote[0][1:-1] + " ", text)
 
     def is_in_menu(self, text: str, option: FoundOption) -> bool:
-        """Whether another option follows with nothing but an "or" between: the judge repeats what was offered."""
+        """Whether another option follows with nothing but an
+        "or" between: the judge repeats what was offered.
+        """
         menu = _MENU.match(text, option.end)
         other = self._at.match(text, menu.end()) if menu else None
         return other is not None and self._option(other).name != option.name
@@ -121,7 +125,9 @@ AROUND = " \t\n\"'`“”‘’「」『』.。*()[]"
 
 
 def flat_name(name: str) -> str:
-    """A name without its case, separators and marks around it: two names that are the same here read the same."""
+    """A name without its case, separators and marks around
+    it: two names that are the same here read the same.
+    """
     return _LOOSE.sub("", narrow(name).strip(AROUND)).casefold()
 
 

@@ -1,8 +1,8 @@
 """The names of two options as judges write them: A, (a), Response A, Output (b), #1, baseline, 回答A, 응답 B.
 
-One `Options` is built for a pair of names and kept, since its patterns are worth more than one reply. It finds
-names in text and knows nothing of verdicts. Where no name stands, "the second response" and "the latter" are names
-too. A Cyrillic А is not a Latin A, and the article "a" is no option.
+One `Options` is built for a pair of names and kept, since its patterns are worth more than one reply. It
+finds names in text and knows nothing of verdicts. Where no name stands, "the second response" and "the
+latter" are names too. A Cyrillic А is not a Latin A, and the article "a" is no option.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Options:
         return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
 
     def mentions(self, text: str) -> list[FoundChoice]:
-        """The keys in a piece of prose, which keeps its case: capitals, keys in brackets, digits behind a noun."""
+        """The keys in a piece of prose, which keeps its case:
+        capitals, keys in brackets, digits behind a noun.
+        """
         if self.is_cased:
             return []
         mentions = []
@@ -145,7 +147,9 @@ class Options:
         return 0
 
     def may_name_other(self, mention: FoundChoice, cased: str, judge_text: str) -> bool:
-        """Whether another option may be named behind this one; a cheap look that is never wrong when it says no."""
+        """Whether another option may be named behind this one;
+        a cheap look that is never wrong when it says no.
+        """
         if mention.side == "tie":
             return True
         other = self.keys[1] if mention.side == "first" else self.keys[0]
@@ -170,7 +174,9 @@ class Options:
         return side
 
     def value_at(self, folded: str, at: int) -> FoundChoice | None:
-        """The option, comparison or tie that begins at `at`; none where there is another thing or a list of both."""
+        """The option, comparison or tie that begins at `at`;
+        none where there is another thing or a list of both.
+        """
         match = None if self.is_cased else self._value.match(folded, at)
         if match is None:
             return None
@@ -208,8 +214,9 @@ class Options:
 
 
 _OTHER_NOUNS = frozenset(
-    "team player plan vitamin type group class grade hepatitis person party side point city company section part appendix figure table step phase "
-    "product train car box bag set column row series category level speaker student patient vector matrix event node variable angle country "
+    "team player plan vitamin type group class grade hepatitis person party side point city company "
+    "section part appendix figure table step phase product train car box bag set column row series "
+    "category level speaker student patient vector matrix event node variable angle country "
     "bank school room gate terminal route stage scenario case".split()
 )
 
@@ -224,7 +231,8 @@ _AND_ANOTHER = lazily(
     r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])"
 )
 _ARTICLE_FOLLOWED = lazily(
-    r"[ ](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
+    r"[ "
+    r"](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
 )
 
 

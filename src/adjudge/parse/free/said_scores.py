@@ -2,8 +2,9 @@
 
 Judges also mention scores that they do not give ("to reach a perfect 5, it would need …") and numbers that
 are no scores ("gave 3 examples"). A number counts only where its sentence makes it a score, and a sentence
-about what might have been, or about what another person said or requested, is skipped. Where sentences differ, the concluding one wins; where none
-concludes, they conflict. The text must be narrow, folded and without emphasis.
+about what might have been, or about what another person said or requested, is skipped. Where sentences
+differ, the concluding one wins; where none concludes, they conflict. The text must be narrow, folded and
+without emphasis.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ _RATES_ANOTHER = lazily(
 """A response that scores something itself: "rates the movie 9/10"."""
 
 IN_PARTS = lazily(
-    r"\s(?:for|on|in)\s[a-z ]{2,30}(?:[,;]|\sand|\sbut)\s(?:and\s|but\s)?(?:an?\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
+    r"\s(?:for|on|in)\s[a-z "
+    r"]{2,30}(?:[,;]|\sand|\sbut)\s(?:and\s|but\s)?(?:an?\s)?[0-9]++(?:\.[0-9]++)?+(?:/[0-9]++)?\s(?:for|on|in)\s[a-z]"
 )
 """One score for this and another one for that."""
 
@@ -128,7 +130,8 @@ _BEFORE_WORD = lazily(
 )
 _AFTER_WORD = (" out of", " star", " point", "/")
 _LEADS = frozenset(
-    "of a an is give assign only as at to be it this that them with score rating rated grade say choose perfect solid strong full just summary response answer "
+    "of a an is give assign only as at to be it this that them with score rating rated grade say "
+    "choose perfect solid strong full just summary response answer "
     "output text it's around about approximately roughly".split()
 )
 _LEADS_CJK = (*"评評给給打得值为是予出到分数应该它", *"점수 점수는 점수를 평점 평점은".split(), *":\"'(")

@@ -1,8 +1,8 @@
 """A winner that is named in a sentence: "Therefore, Output (b) is better", "I would choose A", "A가 더 좋습니다".
 
 In each sentence that could decide, the options' names become two signs, and a few patterns look for a winner
-among them. What others are said to think or ask for, conditions and questions decide nothing. Where sentences differ, the
-concluding one wins; where none concludes, they conflict.
+among them. What others are said to think or ask for, conditions and questions decide nothing. Where sentences
+differ, the concluding one wins; where none concludes, they conflict.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ _CHOOSES = lazily(
 """What stands right before the option that is chosen."""
 
 _BEFORE_CHOSEN = frozenset(
-    "say choose choosing chose select selected prefer pick picked with favor favour for toward towards of recommend is to be the clearly "
-    "definitely obviously overall certainly ultimately therefore thus still likely probably simply just also".split()
+    "say choose choosing chose select selected prefer pick picked with favor favour for toward "
+    "towards of recommend is to be the clearly "
+    "definitely obviously overall certainly ultimately therefore thus still likely probably simply "
+    "just also".split()
 )
 _LOSES = lazily(
     rf"{_ANY}(?:{_NOUN}{_ADVERB}\s(?:is|was|seems|appears){_ADVERB}\s(?:worse|inferior|weaker)\b"
@@ -101,7 +103,8 @@ _YIELDS_ENGLISH = lazily(
     rf"{_ANY}{_NOUN}{_ADVERB}\s(?:(?:(?:is|was)n't\sas\s(?:good|strong|helpful|accurate)\sas|(?:is|was){_ADVERB}\s(?:not\s(?:nearly\s|quite\s)?as\s(?:good|strong|helpful|accurate)\sas|"
     rf"outperformed\sby|beaten\sby|no\smatch\sfor))|(?:loses|lost)\sto|falls\sshort\sof){_OTHER}"
 )
-"""Sentences that set one option against the other: the one that is named first wins, or yields to the other."""
+"""Sentences that set one option against the other: the one that is named first wins, or yields to the other.
+"""
 
 _MORE = lazily(
     rf"{_ANY}{_NOUN}{_ADVERB}(?:\s(?:is|was){_ADVERB}\s(?:more|most)\s"
@@ -189,13 +192,16 @@ _CONCLUDES = lazily(
     r"|因此|所以|综上|总的来说|总体|最终|综合|따라서|그러므로|종합|결론|최종"
 )
 _QUIZ = lazily(
-    r"\([D-J]\)|\n[ \t]{0,8}[D-J][.)]\s|\b(?:[Aa]nswer(?:s|ed)?|[Cc]hose|[Cc]hooses|[Ss]elect(?:s|ed)|[Pp]ick(?:s|ed)|[Oo]ptions?|[Cc]hoices?)\s(?:option\s)?\(?(?:[D-J]|C(?=\)|,\s(?:while|and|but)|\s(?:while|and|but|is)\b))\)?(?![\w'’])"
+    r"\([D-J]\)|\n[ "
+    r"\t]{0,8}[D-J][.)]\s|\b(?:[Aa]nswer(?:s|ed)?|[Cc]hose|[Cc]hooses|[Ss]elect(?:s|ed)|[Pp]ick(?:s|ed)|[Oo]ptions?|[Cc]hoices?)\s(?:option\s)?\(?(?:[D-J]|C(?=\)|,\s(?:while|and|but)|\s(?:while|and|but|is)\b))\)?(?![\w'’])"
 )
 _OF_ANSWER = lazily(r"(?:answer|choice|option)\sis[\s:(\[\"“']{0,4}$")
 
 
 def is_quiz(cased: str) -> bool:
-    """Whether the task itself has lettered choices, so that "the answer is A" need not name the better response."""
+    """Whether the task itself has lettered choices, so that
+    "the answer is A" need not name the better response.
+    """
     return _QUIZ.search(cased, max(0, len(cased) - TAIL)) is not None
 
 
@@ -276,7 +282,9 @@ def verdict_said(cased: str, judge_text: str, names: Options) -> FoundChoice | R
 
 
 def _windows(judge_text: str) -> list[tuple[int, int]]:
-    """The parts to read, the last first: most replies conclude at their end, and the rest need not be read then."""
+    """The parts to read, the last first: most replies conclude
+    at their end, and the rest need not be read then.
+    """
     length = len(judge_text)
     if length <= LAST_WORDS:
         return [(0, length)]

@@ -1,10 +1,10 @@
 """Read one score from a reply of unknown format.
 
-The ladder: the whole reply is the score (strict); otherwise, as judges really write (anchored), what is marked
-as the answer, the number that a reply opens with, the label of a criterion, a sentence that gives a score,
-and last what is marked inside a code block. Every rung gives a value, a reason why not, or nothing, and only
-nothing continues to the next: a rung that is in doubt is never overruled by a weaker one. A judge that corrects
-itself behind the value that was read has the last word.
+The ladder: the whole reply is the score (strict); otherwise, as judges really write (anchored), what is
+marked as the answer, the number that a reply opens with, the label of a criterion, a sentence that gives a
+score, and last what is marked inside a code block. Every rung gives a value, a reason why not, or nothing,
+and only nothing continues to the next: a rung that is in doubt is never overruled by a weaker one. A judge
+that corrects itself behind the value that was read has the last word.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ _RINGED = lazily(r"[\[(<{][ \t]?([0-9]{1,2})[ \t]?[\])>}]")
 _OPENING = lazily(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0,6}")
 _LIST_DOT = lazily(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = lazily(
-    r"\s{0,2}(?:$|\|(?![ \t]{0,4}[0-9])|[\n,;:!(\[=}，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+    r"\s{0,2}(?:$|\|(?![ "
+    r"\t]{0,4}[0-9])|[\n,;:!(\[=}，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
 _ONE_OF = lazily(r"\s(?:that|the|this|it|i)\b")
 _CLOSING = lazily(
-    r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ \t]\()(?<!\s\.)([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
+    r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ "
+    r"\t]\()(?<!\s\.)([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
 )
 _NUMBERED = lazily(
     r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|line|page|no\.|number|question|claim|"

@@ -36,8 +36,8 @@ _SENTENCE_STARTS = lazily(r"[.!?。！？\n]\s")
 def is_entry(judge_text: str, mark: int, number: Number, *, is_part: bool) -> bool:
     """Whether the number behind a mark that begins at `mark` counts an entry of a list and is no value.
 
-    Below a label that is not one of scores, a number with a dot and a text behind it is always an entry; below or
-    behind "Result:" only where the list continues.
+    Below a label that is not one of scores, a number with a dot and a text behind it is always an entry;
+    below or behind "Result:" only where the list continues.
     """
     if number.in_words or number.top is not None or not _ENTRY.match(judge_text, number.until):
         return False
@@ -102,7 +102,9 @@ def _is_explained(judge_text: str, number: Number, level: str) -> bool:
 
 
 def is_answer_box(judge_text: str, start: int, at: int) -> bool:
-    """Whether a box that begins at `start` is the judge's answer: nothing follows it, and no other answer is meant."""
+    """Whether a box that begins at `start` is the judge's
+    answer: nothing follows it, and no other answer is meant.
+    """
     if not _BOX_ENDS.match(judge_text, at):
         return False
     begin = max(0, start - 160)

@@ -1,4 +1,6 @@
-"""Numbers as English-speaking judges write them: four, 4 points, 4 stars, "4 out of 5", "4 on a scale of 1 to 5"."""
+"""Numbers as English-speaking judges write them: four, 4
+points, 4 stars, "4 out of 5", "4 on a scale of 1 to 5".
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Numbers as judges write them, each with its place in the text.
 
 Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for zero
-to ten in English, Korean and Chinese (what each language adds is in a file of its own). A sum is its result: "5 - 2 = 3" is a three. What looks like a number and
-is none is passed over: versions, dates, ranges, ordinals, money, "1_0", sums without a result, the name of a
-scale ("10分制"). This file does not know any scale: whether a number is a score is for others.
+to ten in English, Korean and Chinese (what each language adds is in a file of its own). A sum is its result:
+"5 - 2 = 3" is a three. What looks like a number and is none is passed over: versions, dates, ranges,
+ordinals, money, "1_0", sums without a result, the name of a scale ("10分制"). This file does not know any
+scale: whether a number is a score is for others.
 
 The text must have gone through `text.narrow` first. All patterns are linear: none gives back what it took.
 """
@@ -40,7 +41,8 @@ _TOP_AFTER = lazily(
 )
 _TOP_IN_WORDS = lazily(
     rf"[ \t]?\([ \t]?(?:out\s)of\s(?:an?\s|the\s)?({_DIGITS}|{_WORD})"
-    rf"|[ \t]{{1,2}}{_UNIT}?+[ \t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})"
+    rf"|[ \t]{{1,2}}{_UNIT}?+[ "
+    rf"\t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})"
     rf"|(?:{_DIGITS}\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})(?:[-\s]points?)?\s(?:likert\s)?scale)",
     re.I,
 )
@@ -58,14 +60,16 @@ _TOP_FIRST = lazily(
 _EQUATION = lazily(
     # A single fraction is none: "4/5 = 80%" gives the four.
     rf"(?!{_DIGITS}\s?/\s?{_DIGITS}\s?=){_DIGITS}\s?{_UNIT}?+"
-    rf"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|[ ](?=[ ]?[0-9])|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
+    r"(?:\s?\)?\s?(?:[-+−–×*÷/]|x\b|[ ](?=[ "
+    rf"]?[0-9])|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
     rf"\s?\)?\s?(?:=|{english.MAKES}|{korean.MAKES}|{chinese.MAKES})\s?(?=[0-9])"
 )
 _UNFINISHED_SUM = lazily(rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})")
 _SCALE_NAME = lazily(rf"\s?(?:{chinese.SCALE_NAME}|{korean.SCALE_NAME}|{english.SCALE_NAME})")
 _BOUND_AFTER = lazily(rf"\s?{_UNIT}?+\s?(?:{english.BOUND}|{korean.BOUND}|{chinese.BOUND})")
 _RANGE_AFTER = lazily(
-    rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:[-–—~−～]|{english.RANGE}|{chinese.RANGE}|{korean.RANGE})\s{{0,2}}({_DIGITS}|{_WORD})",
+    rf"[ \t]{{0,2}}{_UNIT}?+[ "
+    rf"\t]{{0,2}}(?:[-–—~−～]|{english.RANGE}|{chinese.RANGE}|{korean.RANGE})\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
 )
 _RANGE_BEFORE = lazily(

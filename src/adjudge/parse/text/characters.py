@@ -1,6 +1,7 @@
 """Characters as one form each: full-width as ASCII, odd spaces as spaces, small letters.
 
-Everything here keeps the length of the text, so a place found in the result is the same place in the original.
+Everything here keeps the length of the text, so a place found in the result is the same place in the
+original.
 """
 
 from __future__ import annotations

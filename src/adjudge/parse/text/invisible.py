@@ -1,7 +1,7 @@
 """A reply without the characters that nobody sees: zero-width spaces, joiners, variation selectors, tags.
 
-They are left out before anything is read: one between a mark and its value, or inside a mark, would hide an answer from
-the readers that a person sees.
+They are left out before anything is read: one between a mark and its value, or inside a mark, would hide an
+answer from the readers that a person sees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _INVISIBLE = (
     r"\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     r"\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Unicode's default-ignorable characters as the inside of a set, without the fillers of Hangul, which show as a space."""
+"""Unicode's default-ignorable characters as the inside of a
+set, without the fillers of Hangul, which show as a space.
+"""
 _HIDDEN = lazily(rf"[{_INVISIBLE}]+")
 
 

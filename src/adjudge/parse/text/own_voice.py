@@ -67,7 +67,9 @@ _COLON_NEXT = lazily(r"[ \t]{0,4}[:：]")
 
 
 def window(text: str) -> Span:
-    """Where the reply stands: inside white space, bold marks or a code fence around the whole, after thinking."""
+    """Where the reply stands: inside white space, bold marks
+    or a code fence around the whole, after thinking.
+    """
     start, end = _trimmed(text, 0, len(text))
     aloud = thoughts(text)
     while True:

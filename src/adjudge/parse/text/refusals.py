@@ -1,4 +1,6 @@
-"""Whether a reply declines to judge. Asked only where no answer was found: a refusal beside an answer is prose."""
+"""Whether a reply declines to judge. Asked only where no
+answer was found: a refusal beside an answer is prose.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The items table's copy of a run: an SQLite file that answers searches and sorting at once.
 
-Combining the judgments of a large run takes minutes, and a page must answer in a moment. So one thread per run combines them
-into a file of this process, in a private folder that is deleted with the server; the store itself is only read. While a run
-grows, only items whose judgments changed are combined again.
+Combining the judgments of a large run takes minutes, and a page must answer in a moment. So one thread per
+run combines them into a file of this process, in a private folder that is deleted with the server; the store
+itself is only read. While a run grows, only items whose judgments changed are combined again.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def choices_of(connection: sqlite3.Connection) -> dict[str, Any]:
     """What each filter can be set to, with the number of rows of each value."""
     choices: dict[str, Any] = {
         name: connection.execute(
-            f"SELECT {name}, count(*) FROM rows WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 200"
+            f"SELECT {name}, count(*) FROM rows WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, "
+            "1 LIMIT 200"
         ).fetchall()
         for name in ("status", "criterion", "protocol", "model", "choice")
     }
@@ -179,15 +180,24 @@ ALL_TEXT = 150_000_000
 
 COLUMNS = (
     "id, seq, system, status, value, criterion, system_a, system_b, subject, choice, item, protocol, model, "
-    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, explanation, input, confidence"
+    "samples_gap, judges_gap, orders_gap, label_gap, label, n_samples, n_failed, how, flags, "
+    "explanation, input, confidence"
 )
 NUMBERS = ("value", "samples_gap", "judges_gap", "orders_gap", "label_gap", "confidence")
 TEXTS = ("item", "system", "criterion", "status")
 # Columns can be sorted both ways; equal rows keep the order of the items in either.
 _INDEXES = [
-    *(f"CREATE INDEX {way}_{name} ON rows ({name} {way}) WHERE {name} IS NOT NULL" for name in NUMBERS for way in ("ASC", "DESC")),
-    *(f"CREATE INDEX {way}_{name} ON rows ({name} COLLATE NOCASE {way})" for name in TEXTS for way in ("ASC", "DESC")),
-]  # fmt: skip
+    *(
+        f"CREATE INDEX {way}_{name} ON rows ({name} {way}) WHERE {name} IS NOT NULL"
+        for name in NUMBERS
+        for way in ("ASC", "DESC")
+    ),
+    *(
+        f"CREATE INDEX {way}_{name} ON rows ({name} COLLATE NOCASE {way})"
+        for name in TEXTS
+        for way in ("ASC", "DESC")
+    ),
+]
 _SCHEMA = f"""
 CREATE TABLE rows ({COLUMNS.replace("id,", "id INTEGER PRIMARY KEY,", 1)});
 CREATE INDEX rows_seq ON rows (seq);
@@ -424,7 +434,8 @@ class RunIndex:
         writer.execute("CREATE TEMP TABLE labelled (item PRIMARY KEY)")
         writer.executemany("INSERT INTO labelled VALUES (?)", items)
         rows = writer.execute(
-            "SELECT id, item, criterion, subject, value, choice FROM rows WHERE item IN (SELECT item FROM labelled)"
+            "SELECT id, item, criterion, subject, value, choice FROM rows WHERE item IN (SELECT item "
+            "FROM labelled)"
         ).fetchall()
         new = [
             (*self._label_and_gap(item, criterion, subject, value, choice), number)
@@ -470,12 +481,32 @@ class RunIndex:
         choice = result.label or result.choice
         label, gap = self._label_and_gap(result.item, result.criterion, result.subject, value, choice)
         return (
-            (seq << 16) + number, seq, result.system, result.status, value, result.criterion, result.system_a,
-            result.system_b, result.subject, choice, result.item, result.protocol, result.model,
-            row.samples_gap, row.judges_gap, row.orders_gap, gap, label, result.n_samples, result.n_failed, result.how,
-            f" {' '.join(result.flags)} " if result.flags else "", row.explanation[:200],
-            result.item if result.group is None else result.group, result.confidence,
-        )  # fmt: skip
+            (seq << 16) + number,
+            seq,
+            result.system,
+            result.status,
+            value,
+            result.criterion,
+            result.system_a,
+            result.system_b,
+            result.subject,
+            choice,
+            result.item,
+            result.protocol,
+            result.model,
+            row.samples_gap,
+            row.judges_gap,
+            row.orders_gap,
+            gap,
+            label,
+            result.n_samples,
+            result.n_failed,
+            result.how,
+            f" {' '.join(result.flags)} " if result.flags else "",
+            row.explanation[:200],
+            result.item if result.group is None else result.group,
+            result.confidence,
+        )
 
 
 class Indexes:
@@ -515,7 +546,9 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Numbers of items in groups that span at most `PAGE`, so that each group is one short range of the store."""
+    """Numbers of items in groups that span at most `PAGE`,
+    so that each group is one short range of the store.
+    """
     page: list[int] = []
     for seq in seqs:
         if page and seq - page[0] >= PAGE:

@@ -83,7 +83,8 @@ class Listing:
         with self.index.reading() as connection:
             n_items, n_rows = connection.execute("SELECT count(DISTINCT seq), count(*) FROM rows").fetchone()
             ids = connection.execute(
-                "SELECT id FROM rows WHERE seq IN (SELECT DISTINCT seq FROM rows ORDER BY seq LIMIT ?) ORDER BY id",
+                "SELECT id FROM rows WHERE seq IN (SELECT DISTINCT seq FROM rows ORDER BY seq LIMIT "
+                "?) ORDER BY id",
                 (limits.kept(n_items, n_rows),),
             ).fetchall()
             numbers = [number for (number,) in ids]
@@ -107,7 +108,9 @@ class Listing:
             return [seq for (seq,) in seqs]
 
     def place(self, wanted: Filter, row: int) -> tuple[int, int] | None:
-        """The place of a row in the list, from 1, and the length of the list; none where a frequent text is searched."""
+        """The place of a row in the list, from 1, and the length
+        of the list; none where a frequent text is searched.
+        """
         with self.index.reading() as connection:
             here = _rows(connection, [row])
             rule = self._rule(connection, wanted)

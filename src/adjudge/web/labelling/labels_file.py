@@ -38,7 +38,9 @@ def labels_csv(labels: Sequence[Label]) -> str:
 
 
 def export_labels(store_path: str | Path, run_name: str, path: Path) -> int:
-    """Write the labels of a run to a new file; how many. An existing file is never replaced: it may hold labels."""
+    """Write the labels of a run to a new file; how many. An
+    existing file is never replaced: it may hold labels.
+    """
     with open_store(store_path, write=False) as store:
         run = store.run(run_name)
         labels = store.labels(run)

@@ -143,7 +143,10 @@ def _question(criterion: str, subject: Subject | None, protocols: Sequence[Proto
             "The judge gives log-probabilities. Rate from 1 (worst) to 5 (best): only the order is compared."
         )
     elif any(_values(protocols[other].criteria[criterion]) != _values(scale) for other in numbers[1:]):
-        note = f"The protocols of this run use different scales for {criterion}. Rate on the scale of {protocol.id}."
+        note = (
+            f"The protocols of this run use different scales for {criterion}. Rate on the scale of "
+            f"{protocol.id}."
+        )
     return Question(criterion, subject, scale, levels_of(scale), numbers[0], note)
 
 

@@ -114,7 +114,9 @@ class Session:
         return self._turn(rater, self._place(key), self._label_values(rater))
 
     def next_key(self, rater: str, after: str | None = None) -> str | None:
-        """The next item with an open question that was not skipped, after `after` and then from the start; none at the end."""
+        """The next item with an open question that was not skipped,
+        after `after` and then from the start; none at the end.
+        """
         values = self._label_values(rater)
         start = 0 if after is None else self._place(after) + 1
         order = [*range(start, len(self.sheets)), *range(start)]
@@ -190,8 +192,8 @@ class Session:
         place = self._places.get(key)
         if place is None:
             raise DataError(
-                "This item is not in the current sample: the page comes from an earlier start with a different --seed, "
-                "-n or run.\nOpen the address in the terminal again."
+                "This item is not in the current sample: the page comes from an earlier start with a "
+                "different --seed, -n or run.\nOpen the address in the terminal again."
             )
         return place
 
@@ -203,7 +205,9 @@ class Session:
             }
 
     def _reading(self) -> Store:
-        """The store, opened for one read: it keeps a connection for each thread, and a server's threads come and go."""
+        """The store, opened for one read: it keeps a connection
+        for each thread, and a server's threads come and go.
+        """
         return open_store(self.store.path, write=False)
 
     def _turn(
@@ -225,7 +229,9 @@ class Session:
 def open_session(
     store_path: str | Path, run_name: str, n: int = 50, seed: int = 0, criteria: Sequence[str] = ()
 ) -> Session:
-    """Draw the items that `adjudge sample RUN -n N --by system --seed SEED` draws, in its order, to be labelled."""
+    """Draw the items that `adjudge sample RUN -n N --by system
+    --seed SEED` draws, in its order, to be labelled.
+    """
     # For reading first: opening for writing would create a missing store.
     with open_store(store_path, write=False) as reading:
         run = reading.run(run_name)

@@ -1,8 +1,9 @@
 """The labelling pages: the rater's name, one item at a time, and the end.
 
-Each key press is a POST, answered when the label is durable with the address to go to next. Pages hold no state: all they
-show is read from the store. `security.Guard` checks host, token and CSRF; what a POST says is checked here. Somebody with an
-invitation labels under its name, and sees neither the run's name nor anything of other raters.
+Each key press is a POST, answered when the label is durable with the address to go to next. Pages hold no
+state: all they show is read from the store. `security.Guard` checks host, token and CSRF; what a POST says is
+checked here. Somebody with an invitation labels under its name, and sees neither the run's name nor anything
+of other raters.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class _Pages:
         self._context, self._session = context, session
 
     def start(self, request: Request) -> Response:
-        """Asks for the rater's name; the last one used in this browser is filled in. An invitation has a name already."""
+        """Asks for the rater's name; the last one used in this
+        browser is filled in. An invitation has a name already.
+        """
         if not visitor_of(request).is_owner:
             return RedirectResponse("/annotate/item", status_code=303)
         session = self._session

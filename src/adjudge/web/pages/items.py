@@ -77,7 +77,9 @@ class ItemsPage:
         return self._context.page(request, "view/items.html", crumbs=crumbs, **values)
 
     def _worst(self, run: RunRow) -> Filter:
-        """The largest disagreements first: with people, else between judges, orders or samples; or else the failures."""
+        """The largest disagreements first: with people, else
+        between judges, orders or samples; or else the failures.
+        """
         n_apart = self.listing(run, FIRST_COPY_SECONDS).choices()["n_apart"]
         kind = next((name for name in ("people", "judges", "orders", "samples") if n_apart[name]), "")
         return Filter(apart=kind, sort=f"-{kind}") if kind else Filter(status="failed")
@@ -159,7 +161,9 @@ class ItemsPage:
 
 
 def _row_facts(row: IndexedRow) -> str:
-    """What the script of a static copy filters and sorts a row by: the same names as a filter and `SORTS` have."""
+    """What the script of a static copy filters and sorts a
+    row by: the same names as a filter and `SORTS` have.
+    """
     facts = {
         **{name: row[name] for name in ("system", "system_a", "system_b", "status", "flags", *EQUAL)},
         **{name: row[column] for name, column in GAPS.items()},
@@ -168,12 +172,15 @@ def _row_facts(row: IndexedRow) -> str:
         "label": row["label"],
         "tags": row["tags"],
     }
-    # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its own for that.
+    # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its
+    # own for that.
     return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
 
 
 def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:
-    """The rows of a page with what the copy does not keep: why a score is off its scale, and where a text was found."""
+    """The rows of a page with what the copy does not keep: why
+    a score is off its scale, and where a text was found.
+    """
     protocols = protocols_of(store, run) if any(row["status"] == "out_of_range" for row in rows) else {}
     more = []
     for row in rows:
@@ -192,16 +199,19 @@ def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) 
 
 
 def _off_scale(store: Store, run: RunRow, row: IndexedRow, protocols: Mapping[str, Protocol]) -> str:
-    """Whether the scores of a row are between two levels or out of range; both may be true of several samples."""
+    """Whether the scores of a row are between two levels or
+    out of range; both may be true of several samples.
+    """
     protocol = protocols.get(row["protocol"])
     scale = protocol.criteria.get(row["criterion"]) if protocol is not None else None
     reasons = {
         off_scale_text(score, place.reply, scale)
         for place in calls_of_item(store, run, row["seq"])
-        if place.judgment is not None and (place.about.protocol, place.about.model) == (row["protocol"], row["model"])
+        if place.judgment is not None
+        and (place.about.protocol, place.about.model) == (row["protocol"], row["model"])
         for score in place.judgment.scores
         if (score.criterion, score.subject, score.status) == (row["criterion"], row["subject"], row["status"])
-    }  # fmt: skip
+    }
     return reasons.pop() if len(reasons) == 1 else status_text(row["status"])
 
 
@@ -220,10 +230,29 @@ def _first_columns(columns: dict[str, str], choices: dict[str, Any]) -> tuple[st
 
 
 EXPORTED = (
-    "item", "input", "system", "system_a", "system_b", "subject", "protocol", "criterion", "model", "status", "value",
-    "choice", "label", "samples_gap", "judges_gap", "orders_gap", "label_gap", "n_samples", "n_failed", "how", "flags",
+    "item",
+    "input",
+    "system",
+    "system_a",
+    "system_b",
+    "subject",
+    "protocol",
+    "criterion",
+    "model",
+    "status",
+    "value",
+    "choice",
+    "label",
+    "samples_gap",
+    "judges_gap",
+    "orders_gap",
+    "label_gap",
+    "n_samples",
+    "n_failed",
+    "how",
+    "flags",
     "explanation",
-)  # fmt: skip
+)
 """The explanation is as the table has it: its first 200 characters."""
 
 

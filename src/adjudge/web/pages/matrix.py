@@ -1,4 +1,5 @@
-"""The viewer's matrix of a run: inputs in rows, systems or judges in columns, and the item of a cell beside it.
+"""The viewer's matrix of a run: inputs in rows, systems or judges in columns, and the item of a cell beside
+it.
 
 Everything is read from the copy that `items.index` keeps. A cell is the mean of its results, or the choice of
 most; it is coloured by score, or by a disagreement: with people, between judges, orders or samples.
@@ -290,7 +291,8 @@ def _settled(listing: Listing, connection: sqlite3.Connection, question: Questio
 def _questions(listing: Listing, connection: sqlite3.Connection) -> list[Question]:
     found = listing.remembered(
         connection,
-        "SELECT protocol, criterion, subject IS NULL AND system_b IS NOT NULL, min(id) FROM rows GROUP BY 1, 2, 3 ORDER BY 3 DESC, 4",
+        "SELECT protocol, criterion, subject IS NULL AND system_b IS NOT NULL, min(id) FROM rows "
+        "GROUP BY 1, 2, 3 ORDER BY 3 DESC, 4",
     )
     return [Question(protocol, criterion, bool(is_choice)) for protocol, criterion, is_choice, _ in found]
 
@@ -391,8 +393,8 @@ class _Matrix:
     def _rows(self, columns: list[str], keys: list[str]) -> list[MatrixRow]:
         marks = ",".join("?" * len(keys))
         found = self._select(
-            f"SELECT {self._row}, {self._column}, seq, value, choice, label, {self._gap}, status, system_a, system_b, item "
-            f"FROM rows WHERE RULE AND {self._row} IN ({marks}) ORDER BY id",
+            f"SELECT {self._row}, {self._column}, seq, value, choice, label, {self._gap}, status, "
+            f"system_a, system_b, item FROM rows WHERE RULE AND {self._row} IN ({marks}) ORDER BY id",
             *keys,
         )
         by_place: dict[tuple[str, str], list[_Answer]] = {}

@@ -163,8 +163,9 @@ class ReviewPage:
         same = [
             one
             for one in rows
-            if (one["criterion"], one["subject"]) == cell.key[1:] and (one["choice"] is None) == (row["choice"] is None)
-        ]  # fmt: skip
+            if (one["criterion"], one["subject"]) == cell.key[1:]
+            and (one["choice"] is None) == (row["choice"] is None)
+        ]
         others = [one for one in same if one["id"] != cell.row]
         standings = [Standing(row, "1", True)]
         standings += [Standing(one, str(5 + k) if k < 5 else "", False) for k, one in enumerate(others)]
@@ -244,10 +245,19 @@ class ReviewPage:
             store.put_review(
                 run,
                 Review(
-                    row["item"], row["protocol"], row["criterion"], row["model"], reviewer, verdict, row["subject"],
-                    answer, row["label"], queue.name, note,
+                    row["item"],
+                    row["protocol"],
+                    row["criterion"],
+                    row["model"],
+                    reviewer,
+                    verdict,
+                    row["subject"],
+                    answer,
+                    row["label"],
+                    queue.name,
+                    note,
                 ),
-            )  # fmt: skip
+            )
             done = {
                 (review.item, review.criterion, review.subject)
                 for review in store.reviews(run)

@@ -45,8 +45,9 @@ class AboutRun(Struct, frozen=True):
 class AboutRuns:
     """What the list says of each ended run beyond its totals: the unread replies, and the run in short.
 
-    A call that brought an unreadable reply has not failed, so without that count a run of nothing else would look sound.
-    Both read every judgment: one thread takes one run after another, and what it found is kept until the run changes.
+    A call that brought an unreadable reply has not failed, so without that count a run of nothing else would
+    look sound. Both read every judgment: one thread takes one run after another, and what it found is kept
+    until the run changes.
     """
 
     def __init__(self, context: Context) -> None:

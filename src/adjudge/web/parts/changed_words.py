@@ -28,7 +28,9 @@ _DEEPEST = 6
 
 
 def changed_spans(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """What differs between two texts, word by word, as spans of each; in time that grows with their length only."""
+    """What differs between two texts, word by word, as spans
+    of each; in time that grows with their length only.
+    """
     tokens = [list(_TOKEN.finditer(text)) for text in (before, after)]
     first, second = ([match[0] for match in found] for found in tokens)
     kept = _Kept(first, second)

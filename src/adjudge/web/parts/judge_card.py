@@ -1,4 +1,6 @@
-"""The judge card with plots of the judge and people: a scatter plot, and the calibration of stated confidence."""
+"""The judge card with plots of the judge and people: a
+scatter plot, and the calibration of stated confidence.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ def _plots(name: str, card: CriterionCard, joined: LabelledTable | None) -> Iter
         yield Figure(
             "Judge and human labels",
             against_people,
-            f"Each small dot is an item, with jitter{_drawn_of(joined)}. Large dots: the mean human label of the items with this judge score, with its "
-            "95 % confidence interval.",
+            f"Each small dot is an item, with jitter{_drawn_of(joined)}. Large dots: the mean human "
+            "label of the items with this judge score, with its 95 % confidence interval.",
         )
     reliability = _reliability(name, joined)
     if reliability is not None:
@@ -124,7 +126,9 @@ def _reliability(name: str, joined: LabelledTable | None) -> Markup | None:
 
 
 def _stated(joined: LabelledTable) -> Iterator[tuple[float, bool]]:
-    """Stated confidence and whether the judge was right, as the card counts it: the same choice, or the nearest level."""
+    """Stated confidence and whether the judge was right, as the
+    card counts it: the same choice, or the nearest level.
+    """
     rows = [row for row in joined.labelled() if row.answer is not None]
     if joined.kind == "scores":
         levels = levels_of(joined.scale)

@@ -46,7 +46,8 @@ def known_of(
     given: LabelFile | None = None,
     estimates: Estimates | None = None,
 ) -> Known:
-    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the store.
+    """Everything that can be drawn of a run. `given` are labels of a file; the default is the labels in the
+    store.
 
     `estimates` are those of the same run and labels, where they were kept.
     """

@@ -24,7 +24,9 @@ class Pace:
         self._seen: deque[tuple[float, int]] = deque()
 
     def rate(self, done: int, started: str, now: float | None = None) -> float | None:
-        """Calls per second. At first sight of a run it is the rate since its start; none where nothing is done yet."""
+        """Calls per second. At first sight of a run it is the
+        rate since its start; none where nothing is done yet.
+        """
         now = time.monotonic() if now is None else now
         with self._lock:
             self._seen.append((now, done))

@@ -1,11 +1,13 @@
-"""Text of items, judges and users as HTML that cannot act: escaped, with marks, and rendered where it is Markdown or JSON.
+"""Text of items, judges and users as HTML that cannot act: escaped, with marks, and rendered where it is
+Markdown or JSON.
 
-Every character comes from the text through `escape`, with acting characters written out; the only tags and attributes are the
-few that are written here. There are no links and no images: a link is its text with its target beside it, so that nothing in
-a judged text can be followed or loaded. All of it takes linear time.
+Every character comes from the text through `escape`, with acting characters written out; the only tags and
+attributes are the few that are written here. There are no links and no images: a link is its text with its
+target beside it, so that nothing in a judged text can be followed or loaded. All of it takes linear time.
 
-The renderer works on places in the text, not on copies of it. So a mark, such as the place where a score was read, is exact
-in the rendered text as well; where Markdown hides a marked character, the text is not rendered first.
+The renderer works on places in the text, not on copies of it. So a mark, such as the place where a score was
+read, is exact in the rendered text as well; where Markdown hides a marked character, the text is not rendered
+first.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def marks_of(
     doubtful: Sequence[Span] = (),
     searched: str = "",
 ) -> list[TextMark]:
-    """The marks of a text in order: what was read, and what was searched for; spans outside the text or inside others are ignored."""
+    """The marks of a text in order: what was read, and what was searched
+    for; spans outside the text or inside others are ignored.
+    """
     contradicts = "one of several answers that contradict each other"
     wanted = [
         TextMark(*span, "span doubt", contradicts) if span in doubtful else TextMark(*span, "span", title)
@@ -114,7 +118,9 @@ def marked(
     searched: str = "",
     first_id: str = "",
 ) -> Markup:
-    """The text as HTML with its spans marked, those in `doubtful` as contradictions; the first mark gets the id `first_id`."""
+    """The text as HTML with its spans marked, those in `doubtful`
+    as contradictions; the first mark gets the id `first_id`.
+    """
     writer = _Writer(text, marks_of(text, spans, title, doubtful, searched), first_id)
     writer.text(0, len(text))
     return writer.html()
@@ -204,7 +210,9 @@ def rendered(
     searched: str = "",
     first_id: str = "",
 ) -> Markup | None:
-    """The text as Markdown or JSON, with the same marks as `marked`; none where it is neither, too long, or hides a mark."""
+    """The text as Markdown or JSON, with the same marks as `marked`;
+    none where it is neither, too long, or hides a mark.
+    """
     if len(text) > LONGEST_RENDERED:
         return None
     marks = marks_of(text, spans, title, doubtful, searched)
@@ -290,13 +298,15 @@ _CODE = {
 }
 _KEYWORDS = frozenset(
     (
-        "abstract and as assert async await begin bool boolean break by case catch char class const continue create def default "
-        "delete do done double elif else elseif end enum except export extends false False final finally float fn for from func "
-        "function global go goto group having if impl implements import in insert instanceof int interface into is join "
-        "lambda let limit local long loop match mod mut namespace new nil none None nonlocal not null of on or order override "
-        "package pass private protected pub public raise return select self set short static str string struct super switch table "
-        "then this throw throws trait true True try type typeof undefined union unsigned update use using values var virtual void "
-        "volatile when where while with yield"
+        "abstract and as assert async await begin bool boolean break by case catch char class const "
+        "continue create def default delete do done double elif else elseif end enum except export "
+        "extends false False final finally float fn for from func function global go goto group "
+        "having if impl implements import in insert instanceof int interface into is join lambda let "
+        "limit local long loop match mod mut namespace new nil none None nonlocal not null of on or "
+        "order override package pass private protected pub public raise return select self set short "
+        "static str string struct super switch table then this throw throws trait true True try type "
+        "typeof undefined union unsigned update use using values var virtual void volatile when "
+        "where while with yield"
     ).split()
 )
 
@@ -304,8 +314,8 @@ _KEYWORDS = frozenset(
 def _write_code(writer: _Writer, lines: Sequence[Span], language: str) -> None:
     """Lines of code, with comments, texts, numbers and keywords coloured.
 
-    Lines may stand apart in the text, as in a quotation. Then each is read by itself, and a comment of several lines is
-    coloured in its first one only.
+    Lines may stand apart in the text, as in a quotation. Then each is read by itself, and a comment of
+    several lines is coloured in its first one only.
     """
     if not lines:
         return
@@ -354,7 +364,9 @@ def _lines(text: str) -> Iterator[Span]:
 
 
 class _Markdown:
-    """Writes Markdown, given by the places of its lines; inside a list or a quotation a line begins after its marks."""
+    """Writes Markdown, given by the places of its lines; inside
+    a list or a quotation a line begins after its marks.
+    """
 
     def __init__(self, writer: _Writer) -> None:
         self._writer = writer
@@ -575,8 +587,8 @@ _PARENTHESIS = re.compile(r"[()]")
 class _Inline:
     """Writes one line: code, bold, italics, struck text, and links as text with their target.
 
-    A mark that is not closed in its line is shown as it is. The place of each kind of mark that was looked for in vain is
-    remembered, so that many of them take no longer.
+    A mark that is not closed in its line is shown as it is. The place of each kind of mark that was looked
+    for in vain is remembered, so that many of them take no longer.
     """
 
     def __init__(self, writer: _Writer) -> None:
@@ -597,7 +609,9 @@ class _Inline:
         self._writer.text(done, end)
 
     def _element(self, place: int, end: int, depth: int, done: int) -> int | None:
-        """Write the element that begins here, after the text before it; the place after it, none where there is none."""
+        """Write the element that begins here, after the text
+        before it; the place after it, none where there is none.
+        """
         source = self._source
         sign = source[place]
         if sign == "\\":
@@ -699,7 +713,9 @@ _RTL = re.compile(
 
 
 def with_bdi(text: str) -> Markup:
-    """A sentence with names in it: a right-to-left name gets a `bdi` element, so that it cannot reorder the numbers beside it."""
+    """A sentence with names in it: a right-to-left name gets a `bdi`
+    element, so that it cannot reorder the numbers beside it.
+    """
     parts = []
     start = 0
     for match in _RTL.finditer(text):

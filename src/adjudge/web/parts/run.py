@@ -118,7 +118,8 @@ def run_parts(
 ) -> RunParts:
     """The parts of a run, from its summary and what else is known of it (see `known_of`).
 
-    With `doors`, every mark opens the items behind it, and the statistics of the card are folded under its map.
+    With `doors`, every mark opens the items behind it, and the statistics of the card are folded under its
+    map.
     """
     scores = [view_of(section, spread_figure(section), doors) for section in score_sections(summary, values)]
     card_views = tuple(judge_card_views(card, points or {}))

@@ -31,7 +31,8 @@ class SameItem(Struct, frozen=True):
 def same_item(store: Store, run: RunRow, item: Item, seq: int, runs: Iterable[RunRow]) -> list[SameItem]:
     """The other runs that have the item, the latest first.
 
-    Runs of the same items have it at the same place. Elsewhere it is searched, which takes too long in a large run.
+    Runs of the same items have it at the same place. Elsewhere it is searched, which takes too long in a
+    large run.
     """
     found: list[SameItem] = []
     n_searched = 0

@@ -124,7 +124,8 @@ def _tracks(
     n_pictures = sum(is_drawn and _is_picture(heads[at], rows, at) for at in columns)
     width = {1: "c-strip", 2: "c-half"}.get(n_pictures, "c-fifth")
     has_main = False
-    # Only the marks of systems, pairs and judges have items behind them; the win matrix has no name over its rows.
+    # Only the marks of systems, pairs and judges have items behind them; the win matrix has no name over its
+    # rows.
     kind = heads[name_at].name or "system"
     door = door if kind in ("system", "pair", "judge") else None
     for at in columns:

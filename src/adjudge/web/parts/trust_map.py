@@ -28,7 +28,9 @@ _MAP_BINS = 6
 
 
 class _Ends(Struct, frozen=True):
-    """A row or a column of the map: its name, and the answers in it, which are texts or lie between two numbers."""
+    """A row or a column of the map: its name, and the answers
+    in it, which are texts or lie between two numbers.
+    """
 
     name: str
     low: float | str
@@ -105,7 +107,9 @@ def _map_table(joined: LabelledTable, door: tuple[Door, str] | None) -> TableVie
 
 
 def _map_ends(joined: LabelledTable, answers: Sequence[float | str | None]) -> list[_Ends]:
-    """The rows of a map: choices; the levels of the scale, each with what is nearest to it; or bins of equal width."""
+    """The rows of a map: choices; the levels of the scale,
+    each with what is nearest to it; or bins of equal width.
+    """
     if joined.kind == "choices":
         return [_Ends(choice, choice, choice) for choice in ("a", "tie", "b")]
     seen = sorted(value for value in numbers(answers) if value is not None)

@@ -40,7 +40,9 @@ def write_copy(
     given: LabelFile | None = None,
     on_progress: OnProgress = lambda *_: None,
 ) -> Written:
-    """Write the pages of one run, or of all runs that have ended, into a new folder or in place of an earlier copy."""
+    """Write the pages of one run, or of all runs that have
+    ended, into a new folder or in place of an earlier copy.
+    """
     with open_store(store_path, write=False) as store:
         known = store.runs()
         wanted = known if run is None else [store.run(run)]

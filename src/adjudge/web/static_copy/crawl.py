@@ -187,7 +187,8 @@ class Crawl:
         status, headers, body = await self._settled(address.url)
         if status != 200:
             raise StoreError(
-                f"The page {address.path} could not be made (status {status}).\nOpen it with `adjudge view` to see why."
+                f"The page {address.path} could not be made (status {status}).\nOpen it with "
+                "`adjudge view` to see why."
             )
         kind = headers.get("content-type", "").partition(";")[0]
         text = self._without_paths(body.decode("utf-8"))
@@ -224,7 +225,8 @@ class Crawl:
         run = source.get("run")
         parts = [f"Copy of {self._made}: searching whole texts, updates and labelling need adjudge view."]
         parts += [
-            f"It has {one.n_items:,} of the {count(one.n_all, 'item')} of {one.run}; the other items and the links to them are left out."
+            f"It has {one.n_items:,} of the {count(one.n_all, 'item')} of {one.run}; the other items "
+            "and the links to them are left out."
             for one in self.left_out
             if run in ("", one.run)
         ]
@@ -243,10 +245,18 @@ class Crawl:
         """One request to the application in this process."""
         parts = urlsplit(url)
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-            "path": unquote(parts.path), "raw_path": parts.path.encode(), "root_path": "",
-            "query_string": parts.query.encode(), "headers": [(b"host", b"copy")], "server": ("copy", 80),
-        }  # fmt: skip
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": unquote(parts.path),
+            "raw_path": parts.path.encode(),
+            "root_path": "",
+            "query_string": parts.query.encode(),
+            "headers": [(b"host", b"copy")],
+            "server": ("copy", 80),
+        }
         sent: list[Any] = []
 
         async def receive() -> Any:

@@ -31,7 +31,8 @@ def check_target(folder: Path) -> None:
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if added := sorted(there - written - {_MARKER}):
         raise DataError(
-            f"{folder} is an earlier export, but {added[0]} was added to it. Move it away, or name a new folder."
+            f"{folder} is an earlier export, but {added[0]} was added to it. Move it away, or name a "
+            "new folder."
         )
 
 
@@ -64,7 +65,9 @@ def new_folder(folder: Path) -> Any:
 
 
 def finish_folder(part: Path, files: Iterable[str]) -> None:
-    """The list of files, which marks the folder as ours, and the usual rights instead of those of a temporary folder."""
+    """The list of files, which marks the folder as ours, and
+    the usual rights instead of those of a temporary folder.
+    """
     marker = {"made_by": "adjudge view --export", "version": __version__, "files": sorted(files)}
     (part / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
     mask = os.umask(0o022)

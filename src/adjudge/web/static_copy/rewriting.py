@@ -18,7 +18,9 @@ _POLICY = (
     "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'"
 )
-"""As the server's. Not every browser counts a file beside the page as 'self'; a page of a web server loads no file."""
+"""As the server's. Not every browser counts a file beside
+the page as 'self'; a page of a web server loads no file.
+"""
 
 
 _HREF = re.compile(r'\s(?:href|data-copy)="([^"]*)"')
@@ -266,17 +268,20 @@ class Rewriter(HTMLParser):
                     )
             if len(links) > 1:
                 lines.append(
-                    f'<span class="row small"><span class="muted">{escape(choice.label)}</span> {" ".join(links)}</span>'
+                    f'<span class="row small"><span class="muted">{escape(choice.label)}</span> '
+                    f"{' '.join(links)}</span>"
                 )
         return f'<nav class="toolbar" aria-label="View">{" ".join(lines)}</nav>' if lines else ""
 
     def _comparisons(self) -> str:
         links = [
-            f'<a class="chip" href="{escape(href)}"><bdi>{escape(first)}</bdi> and <bdi>{escape(second)}</bdi></a>'
+            f'<a class="chip" href="{escape(href)}"><bdi>{escape(first)}</bdi> and '
+            f"<bdi>{escape(second)}</bdi></a>"
             for (first, second), href in self._compared
         ]
         return (
-            f'<nav class="row small" aria-label="Comparisons"><span class="muted">Compare</span> {" ".join(links)}</nav>'
+            '<nav class="row small" aria-label="Comparisons"><span class="muted">Compare</span> '
+            f"{' '.join(links)}</nav>"
             if links
             else ""
         )

@@ -1,4 +1,6 @@
-"""Charts: values stand where they belong, nothing undefined is drawn, and no text of anybody's becomes markup."""
+"""Charts: values stand where they belong, nothing undefined
+is drawn, and no text of anybody's becomes markup.
+"""
 
 from __future__ import annotations
 

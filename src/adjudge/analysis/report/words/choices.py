@@ -10,14 +10,15 @@ from ....words import failures_text, p_text, percent, percent_cell, short_name
 from ..summary import PairSummary, Summary
 
 ORDER_MEANING = (
-    "An unbiased judge names the same winner in both orders, and each position wins half of the decided choices. p: binomial test "
-    "for position bias, among pairs whose winner changed with the order."
+    "An unbiased judge names the same winner in both orders, and each position wins half of the "
+    "decided choices. p: binomial test for position bias, among pairs whose winner changed with the "
+    "order."
 )
 
 
 ONE_ORDER_MEANING = (
-    "Each pair was shown in one order. p: binomial test for position bias; if one system is always shown first, a better system "
-    "has the same effect."
+    "Each pair was shown in one order. p: binomial test for position bias; if one system is always "
+    "shown first, a better system has the same effect."
 )
 
 
@@ -67,9 +68,14 @@ def _order(summary: Summary) -> Iterator[Section]:
     if not rows:
         return
     columns = (
-        "criterion", "judge", Column("same winner in both orders", SHARES), "pairs", Column("first position wins", WIN_RATES),
-        "choices", "p",
-    )  # fmt: skip
+        "criterion",
+        "judge",
+        Column("same winner in both orders", SHARES),
+        "pairs",
+        Column("first position wins", WIN_RATES),
+        "choices",
+        "p",
+    )
     has_both = any(bias.n_pairs for bias in summary.order.values())
     meaning = ORDER_MEANING if has_both else ONE_ORDER_MEANING
     yield Section("Position bias", (), columns, tuple(rows), notes=(meaning,))

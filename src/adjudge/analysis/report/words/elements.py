@@ -9,8 +9,9 @@ from ....words import decimals, failures_text, interval_cell, short_name
 from ..summary import Summary
 
 ELEMENTS_MEANING = (
-    "Over all elements, each counts the same, so items with many elements count more than in the mean per item above. The interval "
-    "takes the elements of one item as dependent. Elements that could not be read are in no mean."
+    "Over all elements, each counts the same, so items with many elements count more than in the "
+    "mean per item above. The interval takes the elements of one item as dependent. Elements that "
+    "could not be read are in no mean."
 )
 
 

@@ -16,7 +16,10 @@ _READINGS = {
 }
 
 
-FAILURE_MEANING = "A failure is excluded from every mean. If one system fails more often than another, its mean overstates it."
+FAILURE_MEANING = (
+    "A failure is excluded from every mean. If one system fails more often than another, its mean "
+    "overstates it."
+)
 
 
 STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")

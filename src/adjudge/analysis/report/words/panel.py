@@ -11,8 +11,8 @@ from .choices import pair_columns, pair_row
 from .scores import score_columns, score_row
 
 PANEL_MEANING = (
-    "Krippendorff's alpha: 1 is perfect agreement, 0 is chance; below 0.67 the agreement is too low for most uses. Spearman is the "
-    "correlation with the mean of the other judges."
+    "Krippendorff's alpha: 1 is perfect agreement, 0 is chance; below 0.67 the agreement is too low "
+    "for most uses. Spearman is the correlation with the mean of the other judges."
 )
 
 

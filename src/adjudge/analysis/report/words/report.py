@@ -1,4 +1,6 @@
-"""A report as sections of text and tables, from the head of the run to its cost; the same for terminal, Markdown and HTML."""
+"""A report as sections of text and tables, from the head of the
+run to its cost; the same for terminal, Markdown and HTML.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from .panel import panel_sections
 from .scores import score_sections
 
 MEANING = (
-    "[low, high] is a 95 % confidence interval: the same judge on other items of this kind would give a mean in about this "
-    "range. It does not show that the judge is right; only human labels can."
+    "[low, high] is a 95 % confidence interval: the same judge on other items of this kind would "
+    "give a mean in about this range. It does not show that the judge is right; only human labels "
+    "can."
 )
 
 
@@ -29,7 +32,9 @@ _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 def report_sections(
     summary: Summary, values: Values | None = None, *, brief: Brief | None = None
 ) -> tuple[Section, ...]:
-    """All sections of the report. `values` are scores to draw, where they are known; `brief` is the run in one line."""
+    """All sections of the report. `values` are scores to draw,
+    where they are known; `brief` is the run in one line.
+    """
     return (
         _head(summary),
         *([] if brief is None else [brief_section(brief)]),

@@ -124,7 +124,10 @@ def groups_text(cells: Iterable[Cell]) -> str:
     if not counts:
         return ""
     span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"Intervals are clustered by group: items of one group count as one observation ({span} {'group' if counts[-1] == 1 else 'groups'})."
+    return (
+        f"Intervals are clustered by group: items of one group count as one observation ({span} "
+        f"{'group' if counts[-1] == 1 else 'groups'})."
+    )
 
 
 def detectable_text(value: float, digits: int, scale: Scale | None) -> str:

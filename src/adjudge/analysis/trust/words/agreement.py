@@ -65,9 +65,13 @@ def rater_sections(card: CriterionCard) -> Iterator[Section]:
         if top.corrected is not None:
             rows.append(estimate_row(("judge with mean rating, disattenuated",), top.corrected))
         how = (
-            "Spearman: each rater in turn is left out, and this rater and the judge are compared with the mean of the others."
+            "Spearman: each rater in turn is left out, and this rater and the judge are compared "
+            "with the mean of the others."
             if card.kind == "scores"
-            else f"The share of {'items' if card.is_nominal else 'pairs'} on which two raters, or the judge and a rater, make the same choice."
+            else (
+                f"The share of {'items' if card.is_nominal else 'pairs'} on which two raters, or the "
+                "judge and a rater, make the same choice."
+            )
         )
         columns = ("estimate", _agreement_column(rows), *COUNTS)
         yield Section("Inter-rater agreement", (how,), columns, tuple(rows), 3)

@@ -20,36 +20,47 @@ from .replacement import replacement_sections
 from .stop import stop_section
 
 MEANING = (
-    "[low, high] is a 95 % confidence interval; the unit is what it treats as independent. The label of an item is the mean of "
-    "its ratings, for choices the majority. n is the number of observations; failed counts those without an answer from the "
-    "judge, excluded those that could not be used."
+    "[low, high] is a 95 % confidence interval; the unit is what it treats as independent. The label "
+    "of an item is the mean of its ratings, for choices the majority. n is the number of "
+    "observations; failed counts those without an answer from the judge, excluded those that could "
+    "not be used."
 )
 
 
 EFFECTIVE_LABELS = (
-    "Effective labels: the number of labels that would give an equally narrow interval without a judge. If it exceeds the "
-    "number of labels, the judge saves labels; if not, the judge does not help here."
+    "Effective labels: the number of labels that would give an equally narrow interval without a "
+    "judge. If it exceeds the number of labels, the judge saves labels; if not, the judge does not "
+    "help here."
 )
 
 
 _MEANINGS = {
-    "exact": "exact agreement: the share of an item's raters who gave the same answer as the judge, averaged over items",
-    "kappa": "quadratic kappa and Krippendorff alpha: 1 is perfect agreement, 0 is chance; an error is weighted by the "
-    "square of its distance from the label",
-    "gwet": "Gwet AC2: chance-corrected agreement with each rater, stable where nearly all answers are the same",
+    "exact": (
+        "exact agreement: the share of an item's raters who gave the same answer as the judge, averaged "
+        "over items"
+    ),
+    "kappa": (
+        "quadratic kappa and Krippendorff alpha: 1 is perfect agreement, 0 is chance; an error is "
+        "weighted by the square of its distance from the label"
+    ),
+    "gwet": (
+        "Gwet AC2: chance-corrected agreement with each rater, stable where nearly all answers are the same"
+    ),
     "soft_pairwise": "soft pairwise accuracy: 1 if judge and people are equally certain which of two systems is better",
 }
 
 
 _BOTH_ORDERS = (
-    "exact agreement counts a choice that changed with the order shown as a tie, which agrees with a human tie; with order "
-    "conflicts wrong, such a choice agrees with no label: this is the rule of published figures (MT-Bench, Auto-J)"
+    "exact agreement counts a choice that changed with the order shown as a tie, which agrees with a "
+    "human tie; with order conflicts wrong, such a choice agrees with no label: this is the rule of "
+    "published figures (MT-Bench, Auto-J)"
 )
 
 
 _PAIRS = (
-    "pairwise accuracy: the share of item pairs that judge and people order in the same way, ties included; with tie "
-    "calibration, scores that differ by less than a threshold chosen on other items count as tied"
+    "pairwise accuracy: the share of item pairs that judge and people order in the same way, ties "
+    "included; with tie calibration, scores that differ by less than a threshold chosen on other "
+    "items count as tied"
 )
 
 
@@ -123,7 +134,10 @@ def _details(card: CriterionCard) -> Iterator[Section]:
         yield classes_section(card.classes)
     matrix = card.confusion
     if matrix is not None and matrix.n_ratings:
-        what = f"Rows: judge. Columns: human rating ({count(matrix.n_ratings, 'rating')} of {count(matrix.n_items, 'item')})."
+        what = (
+            f"Rows: judge. Columns: human rating ({count(matrix.n_ratings, 'rating')} of "
+            f"{count(matrix.n_items, 'item')})."
+        )
         rows = tuple(
             (row, *(str(n) for n in counts)) for row, counts in zip(matrix.judge, matrix.counts, strict=True)
         )
@@ -147,7 +161,8 @@ def _single_score_lines(single: ScoreInterval) -> Iterator[str]:
         f"score {'+' if end >= 0 else '−'} {number(abs(end))}" for end in (single.below, single.above)
     )
     yield (
-        f"95 % of items have a human label from {ends}, within the scale (split conformal, {count(single.n, 'labelled item')})."
+        f"95 % of items have a human label from {ends}, within the scale (split conformal, "
+        f"{count(single.n, 'labelled item')})."
     )
     if single.coverage.value is not None:
         yield f"Measured on held-out labelled items: {percent(single.coverage)} inside."

@@ -14,8 +14,9 @@ from .estimate_rows import estimate_row, label_count
 from .probabilities import probability_sections
 
 NO_DIFFERENCES = (
-    "Not computed: systems share inputs, but have several responses to some of them or fewer than three in common, so "
-    "their responses cannot be paired one to one. adjudge rank compares the judge's scores."
+    "Not computed: systems share inputs, but have several responses to some of them or fewer than "
+    "three in common, so their responses cannot be paired one to one. adjudge rank compares the "
+    "judge's scores."
 )
 
 
@@ -85,9 +86,18 @@ def corrected_section(
     """Each mean corrected, by the judge alone and by labels alone, with its effective number of labels."""
     axis = Axis() if scale is None else Axis(scale.low, scale.high)
     columns = (
-        "system", Column("corrected [95 % CI]", axis), "before review", "judge alone", Column("labels alone", is_minor=True), "judge − people", count_of,
-        "failed", Column("effective labels", is_minor=True), Column("unit", is_minor=True), "remark",
-    )  # fmt: skip
+        "system",
+        Column("corrected [95 % CI]", axis),
+        "before review",
+        "judge alone",
+        Column("labels alone", is_minor=True),
+        "judge − people",
+        count_of,
+        "failed",
+        Column("effective labels", is_minor=True),
+        Column("unit", is_minor=True),
+        "remark",
+    )
     rows = tuple(
         (
             name,

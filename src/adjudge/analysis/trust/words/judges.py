@@ -14,23 +14,39 @@ from .estimate_rows import sourced
 
 def judges_section(card: Card) -> Section:
     """Two judges on the same labelled items."""
-    columns = ("criterion", "first", "second", "first [95 % CI]", "second [95 % CI]", "first − second [95 % CI]",
-               "p", "p (Williams)", "n", "remark")  # fmt: skip
+    columns = (
+        "criterion",
+        "first",
+        "second",
+        "first [95 % CI]",
+        "second [95 % CI]",
+        "first − second [95 % CI]",
+        "p",
+        "p (Williams)",
+        "n",
+        "remark",
+    )
     rows = tuple(
         (
-            pair.criterion, pair.first, pair.second, interval(pair.result.first), interval(pair.result.second),
-            interval(pair.result.difference), _p(pair.mcnemar or pair.result.permutation),
-            _p(pair.result.williams), str(pair.result.difference.n),
+            pair.criterion,
+            pair.first,
+            pair.second,
+            interval(pair.result.first),
+            interval(pair.result.second),
+            interval(pair.result.difference),
+            _p(pair.mcnemar or pair.result.permutation),
+            _p(pair.result.williams),
+            str(pair.result.difference.n),
             pair.result.difference.reason or pair.result.difference.caution or pair.result.permutation.why,
         )
         for pair in card.judges
-    )  # fmt: skip
+    )
     n_pairs = Counter(pair.criterion for pair in card.judges)
     # Of many judges the next table says which differences are significant, corrected for their number.
     lines = sourced(pair.sentence for pair in card.judges if n_pairs[pair.criterion] == 1)
     tests = (
-        "Scores: Spearman with people, p from a permutation test. Choices: exact agreement with people, p from McNemar's exact "
-        "test."
+        "Scores: Spearman with people, p from a permutation test. Choices: exact agreement with "
+        "people, p from McNemar's exact test."
     )
     if len(lines) < len(n_pairs):
         tests += " Intervals and p-values are for each pair alone, not adjusted for the number of pairs."
@@ -77,7 +93,10 @@ def _best_judge_lines(best: BestJudge, name: Callable[[str], str]) -> Iterator[s
     yield f"Highest agreement: {name(best.best)}{tied}."
     if best.improved:
         better = names([name(judge) for judge in best.improved])
-        yield f"Significantly better than {name(best.first)} (one-sided, corrected for the number of judges): {better}."
+        yield (
+            f"Significantly better than {name(best.first)} (one-sided, corrected for the number of "
+            f"judges): {better}."
+        )
     else:
         yield f"No judge is significantly better than {name(best.first)}."
     chosen = best.held_out
@@ -86,4 +105,7 @@ def _best_judge_lines(best: BestJudge, name: Callable[[str], str]) -> Iterator[s
             f"Chosen on one half of the labels: {name(chosen.judge)}; on the other half its agreement is "
             f"{interval(chosen.agreement)}, its lead over {name(best.first)} {interval(chosen.lead)}."
         )
-    yield "The intervals of the differences hold for all judges together, so they allow for the choice among many."
+    yield (
+        "The intervals of the differences hold for all judges together, so they allow for the choice "
+        "among many."
+    )

@@ -34,13 +34,15 @@ def probability_sections(quality: Probabilities) -> Iterator[Section]:
     }
     columns = ("estimate", "value [95 % CI]", "n", "unit", "remark")
     notes = [
-        "Calibration error: root mean square distance between probability and share of outcomes, in bins with equally many "
-        "items, without what chance adds. Error at coverage c: the share of wrong answers among the most certain items."
+        "Calibration error: root mean square distance between probability and share of outcomes, in "
+        "bins with equally many items, without what chance adds. Error at coverage c: the share of "
+        "wrong answers among the most certain items."
     ]
     if quality.plain is not None and quality.by_chance is not None:
         notes.append(
-            f"Without the correction for chance the calibration error is {number(quality.plain)}; perfectly calibrated "
-            f"probabilities would show {number(quality.by_chance)} with as many labels."
+            f"Without the correction for chance the calibration error is {number(quality.plain)}; "
+            f"perfectly calibrated probabilities would show {number(quality.by_chance)} with as many "
+            "labels."
         )
     rows = tuple(_row(name, estimate) for name, estimate in names.items())
     yield Section(

@@ -49,7 +49,10 @@ def _spread_lines(card: CriterionCard) -> Iterator[str]:
     if quality.retest is not None:
         yield from _retest_lines(quality.retest)
     if quality.minimum_detectable is not None and len(quality.failures) > 1:
-        yield f"Smallest detectable difference between two systems (80 % power): {number(quality.minimum_detectable)}"
+        yield (
+            "Smallest detectable difference between two systems (80 % power): "
+            f"{number(quality.minimum_detectable)}"
+        )
     if card.confidence is not None:
         yield f"Calibration error of the stated confidence: {interval(card.confidence.error)}"
     if card.probabilities is not None:
@@ -63,7 +66,7 @@ def _retest_lines(retest: Retest) -> Iterator[str]:
         return
     why = retest.single.reason
     yield (
-        f"Test-retest reliability (ICC, {count(retest.n_items, 'item')}): one sample {interval(retest.single)}, mean of all samples "
-        f"{interval(retest.mean)}; variance within items {number(retest.within)}, between items {number(retest.between)}"
-        + (f": {why}" if why else "")
+        f"Test-retest reliability (ICC, {count(retest.n_items, 'item')}): one sample "
+        f"{interval(retest.single)}, mean of all samples {interval(retest.mean)}; variance within "
+        f"items {number(retest.within)}, between items {number(retest.between)}" + (f": {why}" if why else "")
     )

@@ -55,13 +55,15 @@ def replacement_sections(card: CriterionCard) -> Iterator[Section]:
 
 def _test_lines(test: AltTest) -> Iterator[str]:
     yield (
-        f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge and rater are compared with the "
-        "others. Advantage: how often the judge is at least as close to them. The judge wins against a rater if it is "
-        f"significantly less than {test.eps:g} behind; eps accounts for the higher cost of human raters."
+        f"Alternative annotator test, eps = {test.eps:g}: each rater in turn is left out, and judge "
+        "and rater are compared with the others. Advantage: how often the judge is at least as "
+        "close to them. The judge wins against a rater if it is significantly less than "
+        f"{test.eps:g} behind; eps accounts for the higher cost of human raters."
     )
     yield (
-        "Yes requires three things: the judge wins against at least half of the raters, it is significantly closer to them than a "
-        "constant answer and than its own answers shuffled, and it is not significantly below a human rater."
+        "Yes requires three things: the judge wins against at least half of the raters, it is "
+        "significantly closer to them than a constant answer and than its own answers shuffled, and "
+        "it is not significantly below a human rater."
     )
 
 

@@ -30,8 +30,9 @@ def reviews_note(card: CriterionCard, tally: ReviewTally) -> Iterator[str]:
     note = f"Corrected {means} use the reviewed labels; the other labels stand as people gave them"
     if after is not None and after.value is not None and before.value is not None:
         note += (
-            f". Agreement is with the labels before review ({main_statistic(card)} {number(before.value)}; after review "
-            f"{number(after.value)}), because reviewing disagreements alone can only raise it"
+            f". Agreement is with the labels before review ({main_statistic(card)} "
+            f"{number(before.value)}; after review {number(after.value)}), because reviewing "
+            "disagreements alone can only raise it"
         )
     yield f"{note}."
     yield _random_check(tally)
@@ -42,10 +43,11 @@ def reviews_note(card: CriterionCard, tally: ReviewTally) -> Iterator[str]:
 def _random_check(tally: ReviewTally) -> str:
     if tally.random_changed is None:
         return (
-            "No label was reviewed at random, so errors on which judge and people agree are unknown, and the corrected "
-            "numbers may lean towards the judge."
+            "No label was reviewed at random, so errors on which judge and people agree are unknown, "
+            "and the corrected numbers may lean towards the judge."
         )
     return (
         f"Of {count(tally.n_random, 'label')} reviewed at random, {tally.n_random_changed} changed "
-        f"({percent(tally.random_changed)}): about this share of the labels that were not reviewed would change, too."
+        f"({percent(tally.random_changed)}): about this share of the labels that were not reviewed "
+        "would change, too."
     )

@@ -1,7 +1,7 @@
 """The three sentences at the top of a card: agreement with people, bias with the corrected means, failures.
 
-Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater" only where
-the interval shows it.
+Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater"
+only where the interval shows it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..classes import classes_sentence
 
 # The three sentences at the top of a card: agreement with people, bias with the corrected means, failures.
 #
-# Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater" only where
-# the interval shows it.
+# Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater"
+# only where the interval shows it.
 
 
 FEW_ITEMS = 10
@@ -27,7 +27,9 @@ FEW_ITEMS = 10
 
 
 def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgePair] = ()) -> tuple[Sentence, ...]:
-    """The sentences of the only criterion, or of the best and the worst of several; with two judges, also which is better."""
+    """The sentences of the only criterion, or of the best and the
+    worst of several; with two judges, also which is better.
+    """
     if len(cards) == 1:
         return next(iter(cards.values())).sentences
     return (*_of_several(cards), *(pair.sentence for pair in judges if len(judges) == 1))
@@ -51,8 +53,8 @@ def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
         pick(measured, key=lambda name: main_agreement(measured[name]).value or 0.0) for pick in (max, min)
     )
     described = [
-        f"{_which(measured[name], name, noun)} ({main_statistic(measured[name])} {interval(main_agreement(measured[name]))}, "
-        f"n={main_agreement(measured[name]).n})"
+        f"{_which(measured[name], name, noun)} ({main_statistic(measured[name])} "
+        f"{interval(main_agreement(measured[name]))}, n={main_agreement(measured[name]).n})"
         for name in dict.fromkeys((best, worst))
     ]
     several = count(len(cards), noun, nouns)
@@ -91,7 +93,9 @@ def main_agreement(card: CriterionCard) -> Estimate:
 
 
 def agreement_of(card: CriterionCard) -> tuple[Estimate, Estimate | None]:
-    """The agreement that the card states for the judge, and that of a human rater beside it, where there is one."""
+    """The agreement that the card states for the judge, and
+    that of a human rater beside it, where there is one.
+    """
     top = card.ceiling
     if top is None or top.value is None or top.judge.value is None:
         return main_agreement(card), None

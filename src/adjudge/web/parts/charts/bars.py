@@ -33,7 +33,9 @@ def bars(
     tallest: float | None = None,
     urls: Sequence[str] = (),
 ) -> Markup:
-    """One bar for each level; `tallest` is the count that fills the height, so that several charts are comparable."""
+    """One bar for each level; `tallest` is the count that
+    fills the height, so that several charts are comparable.
+    """
     top = max([tallest or 0, *(n for _, n in counts)], default=0)
     if not top:
         return chart("100%", height, f"{title}: no data", [])

@@ -21,7 +21,8 @@ def strip(
     reference: float | None = None,
     is_change: bool = False,
 ) -> Markup:
-    """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot, but its range is drawn.
+    """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot,
+    but its range is drawn.
 
     Of a change, a line joins the two dots, so that they are a dumbbell.
     """

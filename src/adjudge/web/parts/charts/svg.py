@@ -30,7 +30,9 @@ def chart(
     view_box: bool = False,
     has_links: bool = False,
 ) -> Markup:
-    """An SVG picture. Its title is read by screen readers and shown as a tooltip. Links inside make it a group of them."""
+    """An SVG picture. Its title is read by screen readers and
+    shown as a tooltip. Links inside make it a group of them.
+    """
     box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
     css_class = Markup(' class="{}"').format(css) if css else Markup("")
     description = Markup("<title>{}</title>").format(plain(title))
@@ -43,7 +45,9 @@ def chart(
 
 
 def linked(child: Markup, url: str, title: str) -> Markup:
-    """A mark that opens what it stands for. Keys skip it: a page has hundreds, and its filters lead to the same items."""
+    """A mark that opens what it stands for. Keys skip it: a page
+    has hundreds, and its filters lead to the same items.
+    """
     return Markup('<a href="{}" tabindex="-1" aria-label="{}">{}</a>').format(url, plain(title), child)
 
 
