@@ -97,20 +97,8 @@ def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[Sco
             unit=difference.unit,
         )
         test = Test(None, None, len(both), "none", SAME)
-    groups = table.groups([pair.row for pair in both])
-    limits_by_run = [limits, limits]
-    if scaling.unit == "rank":
-        limits_by_run = [scale.limits if scale is not None else None for scale in table.scales]
     missing = len(pairs) - len(both)
-    means = []
-    for pick, run_limits in zip((first_score, second_score), limits_by_run, strict=True):
-        values = [value for pair in both if (value := pick(pair)) is not None]
-        means.append(
-            # The same win rate as in a ranking.
-            clustered_share(values, groups, missing, unit="pair")
-            if table.kind == "choices"
-            else mean_interval(values, groups, missing, limits=run_limits)
-        )
+    means = _means(table, scaling, both, missing)
     return SystemComparison(
         first=means[0],
         second=means[1],
@@ -128,6 +116,25 @@ def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[Sco
         system_second=pairs[0].row.systems[1],
         n_same=n_same,
     )
+
+
+def _means(
+    table: ComparisonTable, scaling: Scaling, both: Sequence[ScorePair], missing: int
+) -> list[Estimate]:
+    """The mean of each run on the items that both judged; of choices the same win rate as in a ranking."""
+    groups = table.groups([pair.row for pair in both])
+    limits_by_run = [scaling.limits, scaling.limits]
+    if scaling.unit == "rank":
+        limits_by_run = [scale.limits if scale is not None else None for scale in table.scales]
+    means = []
+    for pick, run_limits in zip((first_score, second_score), limits_by_run, strict=True):
+        values = [value for pair in both if (value := pick(pair)) is not None]
+        means.append(
+            clustered_share(values, groups, missing, unit="pair")
+            if table.kind == "choices"
+            else mean_interval(values, groups, missing, limits=run_limits)
+        )
+    return means
 
 
 def first_score(pair: ScorePair) -> float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import structs
 
-from ...records import Result
+from ...records import Protocol, Result, Scale
 from ...results.combine import Kind
 from ...results.manifest import protocols_of, settings_of
 from ...results.stored_results import judged_items
@@ -63,11 +63,7 @@ def tabulate(
         name=run.name,
         results=tuple(results),
         kinds=tuple(kinds),
-        scales={
-            (key, criterion): scale
-            for key, protocol in protocols.items()
-            for criterion, scale in protocol.criteria.items()
-        },
+        scales=_scales(protocols),
         tally=tally,
         facts=facts_of_run(store, run, protocols, replies.n_reasks_failed),
         run=run,
@@ -81,6 +77,14 @@ def tabulate(
         seqs=seqs,
         judgment_notes=notes,
     )
+
+
+def _scales(protocols: Mapping[str, Protocol]) -> dict[tuple[str, str], Scale | None]:
+    return {
+        (key, criterion): scale
+        for key, protocol in protocols.items()
+        for criterion, scale in protocol.criteria.items()
+    }
 
 
 _TOLD_EVERY = 500
