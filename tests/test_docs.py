@@ -197,7 +197,12 @@ def test_docs_and_examples_name_only_models_that_are_listed_here() -> None:
     assert named == MODELS_IN_DOCS
 
 
-LINKED = [*PAGES, *sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "bench" / "README.md"]
+LINKED = [
+    *PAGES,
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+    ROOT / "bench" / "README.md",
+    ROOT / "CONTRIBUTING.md",
+]
 
 
 def anchors(page: Path) -> set[str]:
@@ -216,6 +221,23 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(link)
     assert not broken
+
+
+SOURCE_PATH = re.compile(r"`([a-z_]+/[\w./-]*(?:\.py|\.toml|/))`")
+"""A path of the source in a page: below the repository or below `src/adjudge`."""
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_source_files_that_a_page_names_exist(page: Path) -> None:
+    named = SOURCE_PATH.findall(page.read_text(encoding="utf-8"))
+    rooms = {path.name for path in (ROOT / "src" / "adjudge").iterdir()} | {"src", "tests", "bench", "docs"}
+    missing = [
+        path
+        for path in named
+        if path.split("/")[0] in rooms
+        and not any((folder / path).exists() for folder in (ROOT, ROOT / "src" / "adjudge", page.parent))
+    ]
+    assert missing == []
 
 
 def test_every_decision_is_in_the_table_of_decisions() -> None:
