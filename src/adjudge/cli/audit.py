@@ -139,7 +139,12 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
     (choice,) = choices
     spec = choice.spec if isinstance(choice, Model) else choice.model
     source = open_items(
-        request.items, request.map, lambda item: problems_of(protocol, item), request.limit, request.traces
+        request.items,
+        request.map,
+        lambda item: problems_of(protocol, item),
+        request.limit,
+        request.traces,
+        skip_bad=request.skip_bad,
     )
     source.check(skip_bad=request.skip_bad)
     names = [name.strip() for name in probes.split(",") if name.strip()]

@@ -60,6 +60,8 @@ class ProgressWatcher(Watcher):
         self.run, self.prepared = run, prepared
         if self._is_quiet:
             return
+        for text in prepared.items.notes:
+            print_note(f"note: {text}\n")
         for text in prepared.bad[:20]:
             print_note(f"skipped: {text}\n")
         if len(prepared.bad) > 20:

@@ -8,7 +8,8 @@ from pathlib import Path
 import typer
 
 from ..errors import DataError
-from .terminal import print_json
+from ..run_options.options import TRACE_FORMATS
+from .terminal import print_json, print_note
 
 
 def traces_command(
@@ -16,8 +17,9 @@ def traces_command(
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="Output file (JSONL); default: the terminal."
     ),
-    form: str = typer.Option(
-        "auto", "--format", metavar="FORMAT", help="auto, openai, anthropic, langsmith, langfuse or otel."
+    form: str = typer.Option("auto", "--format", metavar="FORMAT", help=f"{TRACE_FORMATS}."),
+    skip_bad: bool = typer.Option(
+        False, "--skip-bad", help="Skip traces that cannot be read, and list them."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON; needs -o."),
 ) -> None:
@@ -28,12 +30,15 @@ def traces_command(
         raise DataError(
             "--json and the items cannot both go to the terminal. Write the items to a file with -o FILE."
         )
-    traces = read_traces(file, form)
+    traces = read_traces(file, form, skip_bad=skip_bad)
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in traces.rows)
     if output is None:
         typer.echo(lines, nl=False)
     else:
         output.write_text(lines, encoding="utf-8")
+    notes = (f"note: {note}" for note in traces.notes)
+    for text in (*notes, *(f"skipped: {bad}" for bad in traces.bad)):
+        print_note(f"{text}\n")
     if as_json:
         print_json({"traces": len(traces.rows), "format": traces.form, "output": str(output)})
         return

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import DataError
-from ..records import FieldValue, Item
+from ..records import FieldValue, Item, Message
 from ..untrusted import has_control, safe
 from .encoding import BadRowError, BrokenFileError
 from .json_rows import Row
+from .langchain import chain_messages
 from .messages import conversation, nested_json, scalar_text
 from .table import Problems, Table
 
@@ -37,7 +38,10 @@ def field_value(name: str, value: object) -> FieldValue:
     """One value, which is not null, as a field."""
     if isinstance(value, list):
         return conversation(name, value)
-    return scalar_text(value) if not isinstance(value, dict) else nested_json(name, value)
+    if not isinstance(value, dict):
+        return scalar_text(value)
+    records = conversation(name, chain_messages(value) or [])
+    return records if any(isinstance(one, Message) for one in records) else nested_json(name, value)
 
 
 ID_LIMIT = 2_000

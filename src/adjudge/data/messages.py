@@ -6,7 +6,7 @@ a `BadRowError`, so that nothing disappears in silence. Knows nothing of files, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from msgspec import structs
@@ -16,6 +16,7 @@ from ..untrusted import has_control, safe
 from .encoding import BadRowError
 from .images import image_of
 from .json_rows import Row, json_text
+from .langchain import chain_message
 
 MOST_IMAGES = 20
 """Images in one field."""
@@ -38,7 +39,8 @@ _OWN_KEYS = ("is_error", "is_thought", "continues")
 
 def conversation(name: str, entries: list[Any]) -> tuple[str | Message, ...]:
     """A list as a field: its messages as records, other entries as text. `name` is the field, for problems."""
-    has_messages = any(is_message(entry) for entry in entries)
+    entries = _with_roles(entries)
+    has_messages = any(is_message(entry) or _is_loose(entry) for entry in entries)
     records: list[str | Message] = []
     for index, entry in enumerate(entries, start=1):
         if entry is None:
@@ -46,8 +48,8 @@ def conversation(name: str, entries: list[Any]) -> tuple[str | Message, ...]:
         where = f"message {index} of field '{name:.80}'"
         if is_message(entry):
             records += _records(where, entry)
-        elif has_messages and isinstance(entry, dict) and entry.get("type") in _LOOSE:
-            records += _LOOSE[entry["type"]](where, entry)
+        elif has_messages and isinstance(entry, dict) and (loose := _loose_reader(entry)):
+            records += loose(where, entry)
         elif isinstance(entry, dict | list):
             records.append(nested_json(name, entry))
         else:
@@ -58,6 +60,22 @@ def conversation(name: str, entries: list[Any]) -> tuple[str | Message, ...]:
             f"field '{name:.80}' has {n_images} images; at most {MOST_IMAGES} are sent to a judge. Remove some."
         )
     return _settled(records)
+
+
+def _with_roles(entries: list[Any]) -> list[Any]:
+    """The entries, those in a form of LangChain as messages with a role.
+
+    Pairs of role and text are messages only where the whole list consists of messages.
+    """
+    if all((isinstance(entry, dict) and "role" in entry) or isinstance(entry, str) for entry in entries):
+        return entries
+    known = [entry if is_message(entry) else chain_message(entry) for entry in entries]
+    if None not in known:
+        return known
+    return [
+        entry if message is None or isinstance(entry, list) else message
+        for entry, message in zip(entries, known, strict=True)
+    ]
 
 
 def is_message(entry: object) -> bool:
@@ -249,7 +267,8 @@ def _call(where: str, call: object) -> ToolCall:
     if not isinstance(name, str) or not name.strip():
         raise BadRowError(f"{where} has a tool call without a name. Give the name of the tool.")
     arguments = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
-    call_id = call.get("id") or call.get("call_id")
+    # An entry of the Responses API has both; results refer to the second.
+    call_id = call.get("call_id") or call.get("id")
     return ToolCall(name, written(arguments), call_id if isinstance(call_id, str) else "")
 
 
@@ -290,7 +309,37 @@ def _loose_thought(_where: str, entry: Row) -> Iterator[Message]:
     yield Message("assistant", _thought(entry), is_thought=True)
 
 
-_LOOSE = {
+_OUTCOMES = ("output", "outputs", "results", "result", "error")
+_NOT_ARGUMENTS = (*_OUTCOMES, "type", "id", "status", "name", "call_id", "server_label")
+
+
+def _hosted_call(where: str, entry: Row) -> Iterator[Message]:
+    """A tool that the provider ran itself (`web_search_call`, `mcp_call`), and its result where it is given."""
+    name = entry.get("name") or str(entry["type"]).removesuffix("_call")
+    inner = {key: value for key, value in entry.items() if key not in _NOT_ARGUMENTS and value is not None}
+    arguments = inner["arguments"] if list(inner) == ["arguments"] else inner
+    call_id = _short(entry.get("call_id") or entry.get("id"))
+    call = _call(where, {"name": name, "arguments": arguments, "id": call_id})
+    yield Message("assistant", "", tool_calls=(call,))
+    outcome = next((entry[key] for key in _OUTCOMES if entry.get(key) is not None), None)
+    if outcome is not None:
+        text, images = _result_content(where, outcome)
+        is_error = entry.get("output") is None and bool(entry.get("error"))
+        yield Message("tool", text, images, (), call_id, is_error=is_error)
+
+
+def _loose_reader(entry: Row) -> Callable[[str, Row], Iterator[Message]] | None:
+    """How an entry without a role is read; none where it is no call, result or thought."""
+    kind = str(entry.get("type"))
+    return _LOOSE.get(kind) or (_hosted_call if kind.endswith("_call") and "id" in entry else None)
+
+
+def _is_loose(entry: object) -> bool:
+    """Whether an entry is a tool call or its result, which no other list has in this form."""
+    return isinstance(entry, dict) and "call_id" in entry and str(entry.get("type")) in _LOOSE
+
+
+_LOOSE: dict[str, Callable[[str, Row], Iterator[Message]]] = {
     "function_call": _loose_call,
     "custom_tool_call": _loose_call,
     "function_call_output": _loose_result,

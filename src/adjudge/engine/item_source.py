@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..data import ItemFile, local_file, plain, read_traces, rows_of_frame
+from ..data import ItemFile, Traces, local_file, plain, read_traces, rows_of_frame
 from ..errors import DataError
 from ..records import Item
 
@@ -28,6 +28,10 @@ class ItemSource:
     ) -> None:
         self._file, self._path, self._name = file, path, name
         self._renames, self._limit = dict(renames), limit
+        self.bad_traces: tuple[str, ...] = ()
+        """traces that are left out before they become items, each with the reason"""
+        self.notes: tuple[str, ...] = ()
+        """what the items do not show of a file of traces"""
 
     def check(self, *, skip_bad: bool) -> int:
         """How many items there are; raises with all problems of the file, or leaves bad lines out."""
@@ -36,7 +40,7 @@ class ItemSource:
 
     def bad(self) -> tuple[str, ...]:
         """The lines that are left out, each with the reason."""
-        return self._file.bad()
+        return (*self.bad_traces, *self._file.bad())
 
     def __iter__(self) -> Iterator[Item]:
         return islice(iter(self._file), self._limit)
@@ -52,15 +56,19 @@ def open_items(
     check: Check,
     limit: int | None,
     traces: str | None = None,
+    *,
+    skip_bad: bool = False,
 ) -> ItemSource:
     """The items of a file, of a list of `Item`s or mappings,
     of a polars or pandas frame, or of a file of traces.
     """
     name = "(given in Python)"
+    read: Traces | None = None
     if traces is not None:
         if not isinstance(items, str | Path):
             raise DataError("traces: give the name of a file. Rows in Python are items already.")
-        name, items = str(items), read_traces(items, traces).rows
+        read = read_traces(items, traces, skip_bad=skip_bad)
+        name, items = str(items), read.rows
     elif isinstance(items, str | Path):
         file = ItemFile(items, renames, check=check)
         return ItemSource(file, local_file(items), str(items), renames, limit)
@@ -69,6 +77,8 @@ def open_items(
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
     source = ItemSource(ItemFile(path, renames, check=check), path, name, renames, limit)
+    if read is not None:
+        source.bad_traces, source.notes = read.bad, read.notes
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     with path.open("wb") as written:
         for number, item in enumerate(items, 1):

@@ -96,7 +96,9 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
             found += [problem for protocol in protocols for problem in question_problems(protocol, item)]
         return found + image_problems(item, protocols, models)
 
-    items = open_items(request.items, request.map, problems, request.limit, request.traces)
+    items = open_items(
+        request.items, request.map, problems, request.limit, request.traces, skip_bad=request.skip_bad
+    )
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))

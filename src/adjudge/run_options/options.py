@@ -17,12 +17,14 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from msgspec import NODEFAULT, Struct, field, structs
 
+from ..data.traces.read import FORMATS, TraceFormat
 from ..records import Estimator, Rubric
 
 OrderPolicy = Literal["both", "random", "given"]
 
 
-TraceOption = Literal["auto", "openai", "anthropic", "langsmith", "langfuse", "otel"]
+TraceOption = Literal["auto", TraceFormat]
+TRACE_FORMATS = f"auto, {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
 
 Effect = Literal["settings", "content", "execution"]
@@ -118,7 +120,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         Option(
             "content",
             "FORMAT",
-            "The items are traces: auto, openai, anthropic, langsmith, langfuse or otel.",
+            f"The items are traces, or results of another tool: {TRACE_FORMATS}.",
             is_for_tests=False,
         ),
     ] = None

@@ -196,7 +196,9 @@ def test_a_tool_without_any_model_call_shows_its_call(tmp_path: Path) -> None:
     (row,) = read_traces(write(tmp_path / "t.json", trace)).rows
     text = shown(row, tmp_path)
     assert text == (
-        '[turn 1] assistant\n  calls weather\n    {"city": "Oslo"}\n[turn 2] tool weather (the tool failed)\n    no connection'
+        "[turn 1] user\n    Weather in Oslo?\n"
+        '[turn 2] assistant\n  calls weather\n    {"city": "Oslo"}\n[turn 3] tool weather (the tool failed)\n    no connection\n'
+        "[turn 4] assistant\n    It is 3 degrees."
     )
 
 
@@ -245,12 +247,12 @@ def test_a_retried_tool_with_broken_arguments_is_shown_as_written(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([OPENAI, {"question": "x"}], "line 2: not a trace of openai, anthropic, langsmith, langfuse, otel (keys: question)"),
+        ([OPENAI, {"question": "x"}], "1 problem\n  line 2: not a trace of openai, anthropic, langsmith, langfuse, otel, mlflow, openai-agents (keys: question)"),
         ([OPENAI, langsmith()[0]], "several formats in one file: openai (line 1), langsmith (line 2)"),
         ([{"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}], "line 1: message 1 of field 'conversation' has a part of type 'input_audio'"),
         ([{"messages": [{"role": "user\n", "content": "x"}]}], "line 1: message 1 of field 'conversation' has the role"),
-        ([{"messages": []}], "line 1: trace: has no model call"),
-        ([{"run_type": "chain", "id": "t", "inputs": None, "outputs": {}}], "trace 't': has no model call, no tool call, no input and no output"),
+        ([{"messages": []}], "line 1: trace: has no messages, no tool call, no input and no output. Looked for 'messages'"),
+        ([{"run_type": "chain", "id": "t", "inputs": None, "outputs": {}}], "trace 't': has no messages, no tool call, no input and no output. Looked in 1 of its steps for 'inputs'"),
     ],
 )  # fmt: skip
 def test_problems_are_listed_by_line_before_anything_is_judged(

@@ -1,26 +1,13 @@
-"""Messages in the forms of OpenAI, Anthropic, LangChain and OpenTelemetry."""
+"""Messages in the inputs and outputs of traced calls: requests and responses of providers, LangChain, OpenTelemetry, texts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..json_rows import Row
+from ..langchain import ROLES, chain_message, usual
 from ..messages import is_message, written
-from .values import object_of, parsed, text_of
-
-_ROLES = {
-    "human": "user",
-    "ai": "assistant",
-    "HumanMessage": "user",
-    "AIMessage": "assistant",
-    "model": "assistant",
-}
-_CLASSES = {
-    "SystemMessage": "system",
-    "ToolMessage": "tool",
-    "FunctionMessage": "tool",
-    "ChatMessage": "user",
-}
+from .values import first_of, list_of, object_of, parsed, text_of
 
 
 def answers_of(response: Row) -> list[Any]:
@@ -42,43 +29,18 @@ def answers_of(response: Row) -> list[Any]:
 
 def message_of(entry: object) -> Any:
     """A message in a form that `conversation` reads; what is no message stays as it is."""
+    entry = parsed(entry)
+    chained = chain_message(entry)
+    if chained is not None:
+        return chained
     if not isinstance(entry, dict):
         return entry
-    if isinstance(entry.get("kwargs"), dict) and isinstance(entry.get("id"), list):
-        inner, name = entry["kwargs"], str(entry["id"][-1]).removesuffix("Chunk")
-        role = _ROLES.get(name) or _CLASSES.get(name) or text_of(inner.get("role")) or name
-        return _chained({**inner, "role": role})
-    if isinstance(entry.get("data"), dict) and isinstance(entry.get("type"), str):
-        return _chained({**entry["data"], "role": _ROLES.get(entry["type"], entry["type"])})
-    if "role" not in entry and isinstance(entry.get("type"), str) and "content" in entry:
-        return _chained({**entry, "role": _ROLES.get(entry["type"], entry["type"])})
     if isinstance(entry.get("parts"), list):
         role = text_of(entry.get("role")) or "assistant"
-        return {"role": _ROLES.get(role, role), "content": [part_of(part) for part in entry["parts"]]}
-    return _chained(entry) if "role" in entry else entry
-
-
-def _chained(message: Row) -> Row:
-    """A message with the tool calls that LangChain keeps beside the content, once."""
-    extra = object_of(message.get("additional_kwargs"))
-    calls = message.get("tool_calls") or extra.get("tool_calls")
-    content = message.get("content")
-    if calls and isinstance(content, list):
-        # The content of some providers repeats the calls.
-        content = [
-            part
-            for part in content
-            if not str(object_of(part).get("type", "")).endswith(("tool_use", "tool_call"))
-        ]
-    message = {
-        **message,
-        "role": _ROLES.get(text_of(message.get("role")), message.get("role")),
-        "content": content,
-    }
-    message["content"] = "" if content in ([], None) and (calls or message["role"] == "tool") else content
-    if message.get("status") == "error":
-        message["is_error"] = True
-    return {**message, "tool_calls": calls} if calls else {**message, "tool_calls": []}
+        return {"role": ROLES.get(role, role), "content": [part_of(part) for part in entry["parts"]]}
+    if "role" not in entry and "content" in entry and entry.get("type") in ("system", "tool"):
+        return usual({**entry, "role": entry["type"]})
+    return usual(entry) if "role" in entry else entry
 
 
 def part_of(part: object) -> Any:
@@ -116,14 +78,12 @@ def messages_in(value: object, role: str) -> list[Any]:
     """The messages in an input or output of a call: a list of them, one, a wrapper around them, or a text."""
     value = parsed(value)
     if isinstance(value, list):
-        flat = [inner for entry in value for inner in (entry if isinstance(entry, list) else [entry])]
-        messages = [message_of(entry) for entry in flat]
-        return messages if any(is_message(message) for message in messages) else _said(role, value)
+        return _messages_in_list(value, role)
     if not isinstance(value, dict):
         return _said(role, value)
     for key in ("messages", "input", "output", "inputs", "outputs"):
         if isinstance(value.get(key), list | dict):
-            return messages_in(value[key], role)
+            return [*_instructions(value, role), *messages_in(value[key], role)]
     if isinstance(value.get("generations"), list):
         return _generated(value["generations"])
     if isinstance(value.get("choices"), list):
@@ -131,14 +91,41 @@ def messages_in(value: object, role: str) -> list[Any]:
     message = message_of(value.get("message") if isinstance(value.get("message"), dict) else value)
     if is_message(message):
         return [message]
-    texts = [
-        value[key]
-        for key in ("input", "output", "text", "content", "question", "answer", "query")
-        if isinstance(value.get(key), str)
-    ]
-    if len(texts) == 1:
-        return _said(role, texts[0])
-    return _said(role, value) if value else []
+    text = said_in(value)
+    return [*_instructions(value, role), *_said(role, text if text is not None else value or None)]
+
+
+def _messages_in_list(values: list[Any], role: str) -> list[Any]:
+    """The messages of a list, or of the first list inside it, as LangChain has them; definitions of tools are none."""
+    is_batch = bool(values) and isinstance(values[0], list) and chain_message(values[0]) is None
+    entries = values[0] if is_batch else values
+    messages = [message_of(entry) for entry in entries if not _is_tool_definition(entry)]
+    is_known = any(is_message(message) or _is_call(message) for message in messages)
+    return messages if is_known else _said(role, values or None)
+
+
+def _is_call(entry: object) -> bool:
+    """Whether an entry is a tool call or a result of the Responses API, which has no role."""
+    return isinstance(entry, dict) and text_of(entry.get("type")).endswith(("_call", "_call_output"))
+
+
+def _instructions(request: Row, role: str) -> list[Any]:
+    """The system text beside the messages of a request."""
+    system = first_of(request, ("system", "instructions")) if role == "user" else None
+    return [{"role": "system", "content": system}] if isinstance(system, str | list) and system else []
+
+
+def _is_tool_definition(entry: object) -> bool:
+    """Whether an entry between messages defines a tool: Langfuse's handler for LangChain lists them so."""
+    return object_of(object_of(entry).get("content")).get("type") == "function"
+
+
+def tools_in(value: object) -> list[Any]:
+    """The definitions of tools in a request, or between its messages."""
+    value = parsed(value)
+    if isinstance(value, dict):
+        return [tool for tool in list_of(value.get("tools")) if isinstance(tool, dict)]
+    return [entry["content"] for entry in list_of(value) if _is_tool_definition(entry)]
 
 
 def _generated(generations: list[Any]) -> list[Any]:
@@ -150,6 +137,45 @@ def _generated(generations: list[Any]) -> list[Any]:
     if is_message(message):
         return [message]
     return _said("assistant", object_of(first).get("text"))
+
+
+_TEXT_KEYS = (
+    "input", "output", "text", "content", "question", "answer", "query", "prompt", "response", "result", "user_input",
+    "completion",
+)  # fmt: skip
+
+
+def said_in(value: object) -> str | None:
+    """The one text in an input or output; none where there are several, or none."""
+    value = arguments_of(parsed(value))
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if not isinstance(value, dict):
+        return None
+    entries = list(value.values())
+    if len(entries) == 1 and isinstance(entries[0], str):
+        return entries[0]
+    texts = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)]
+    return texts[0] if len(texts) == 1 else None
+
+
+def arguments_of(value: object) -> Any:
+    """The arguments of a traced function, without the wrappers `input` and `args` with `kwargs`."""
+    value = parsed(value)
+    if not isinstance(value, dict):
+        return value
+    if (
+        set(value) == {"args", "kwargs"}
+        and isinstance(value["args"], list)
+        and isinstance(value["kwargs"], dict)
+    ):
+        positional, named = value["args"], value["kwargs"]
+        if not positional:
+            return named
+        return positional[0] if len(positional) == 1 and not named else value
+    if len(value) == 1 and "input" in value:
+        return parsed(value["input"])
+    return value
 
 
 def _said(role: str, value: object) -> list[Any]:

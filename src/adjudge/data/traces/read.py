@@ -1,34 +1,37 @@
-"""Traces of agents and chats as items: message logs of OpenAI and Anthropic, exports of LangSmith and Langfuse, OpenTelemetry spans.
+"""Traces of agents and chats as items, and results of other tools: one reader for each format, found by the keys of the records.
 
-A trace becomes one item with the fields `task` (what the user wrote first), `response` (the last answer) and
-`conversation` (all messages, tool calls and tool results, in their order). Model calls repeat their history: a message
-that a later call repeats is taken once. What cannot be read is a problem with its line; nothing is left out in silence. All
-traces of a file are held in memory.
+A trace becomes one item with the fields `task` (what the whole was given, or what the user wrote first), `response` (what the whole
+returned, or the last answer), `conversation` (all messages, tool calls and tool results, in their order) and `context` (the passages
+that were retrieved). Model calls repeat their history: a message that a later call repeats is taken once. What cannot be read is a
+problem with its line, which says where contents were looked for; nothing is left out in silence. All traces of a file are held in memory.
 
-The shapes follow the documentation: LangSmith's run format (`run_type`, `inputs`, `outputs`, `trace_id`,
-`dotted_order`), Langfuse's traces with `observations`, and the OpenTelemetry conventions for generative AI (`gen_ai.*`
-attributes of spans in OTLP/JSON, messages with `role` and `parts`).
+The shapes are those that the vendors' own packages write; tests/data/traces/made says how the examples were made.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from ...errors import DataError
-from ..encoding import BadRowError, BrokenFileError, read_text
+from ..encoding import BadRowError, BrokenFileError
+from ..json_objects import objects_in
 from ..json_rows import Row
+from ..messages import is_message
 from ..table import Problems, Table
+from .batch_lines import is_anthropic_line, is_batch_line
 from .langfuse import read_langfuse
 from .langsmith import read_langsmith
 from .logs import read_logs
+from .mlflow import is_mlflow, read_mlflow
+from .openai_agents import is_agents_export, read_openai_agents
 from .opentelemetry import read_opentelemetry
+from .spans import is_request, is_span
 from .trace import Trace
 
-TraceFormat = Literal["openai", "anthropic", "langsmith", "langfuse", "otel"]
+TraceFormat = Literal["openai", "anthropic", "langsmith", "langfuse", "otel", "mlflow", "openai-agents"]
 FORMATS: tuple[str, ...] = get_args(TraceFormat)
 
 
@@ -37,30 +40,55 @@ class Traces(NamedTuple):
 
     rows: list[dict[str, Any]]
     form: TraceFormat
+    notes: tuple[str, ...] = ()
+    """what the rows do not show of the file, in sentences"""
+    bad: tuple[str, ...] = ()
+    """the problems of the traces that were skipped"""
 
 
-def read_traces(path: str | Path, form: str = "auto") -> Traces:
-    """The traces of a JSON or JSONL file as rows of an items file, or one error that lists every problem."""
+def read_traces(path: str | Path, form: str = "auto", *, skip_bad: bool = False) -> Traces:
+    """The traces of a file as rows of an items file, or one error that lists every problem; with `skip_bad` only where none is good."""
     if form != "auto" and form not in FORMATS:
         raise DataError(f"trace format '{form}': choose auto, {', '.join(FORMATS)}.")
     table = Table(path)
     problems = Problems(table)
-    records = list(_records(table, problems))
-    known = _format_of(table, records, form, problems)
-    rows: list[dict[str, Any]] = []
-    if known is not None:
-        for number, trace in _TRACES[known](records, problems):
-            try:
-                rows.append(trace.row())
-            except BadRowError as bad:
-                problems.add(number, f"{trace.named}: {bad}")
-            except RecursionError:
-                problems.add(number, f"{trace.named}: nested too deeply. Leave the trace out.")
-    if problems:
+    records = _conversations(list(objects_in(table, problems)))
+    known, records = _format_of(table, records, form, problems)
+    try:
+        traces = list(_READERS[known](records, problems)) if known is not None else []
+        conversations = [numbered for numbered in traces if numbered[1].is_conversation] or traces
+        rows = list(_rows(conversations, problems))
+    except RecursionError:
+        raise BrokenFileError(table.path, "nested too deeply. Export fewer levels.") from None
+    if problems and (problems.of_file or not rows or not skip_bad):
         raise problems.error()
     if not rows or known is None:
         raise BrokenFileError(table.path, "no traces. Check that this is the right file.")
-    return Traces(_with_unique_ids(rows), known)
+    notes = _notes(len(traces) - len(conversations), [trace for _, trace in conversations])
+    return Traces(_with_unique_ids(rows), known, notes, problems.texts())
+
+
+def _rows(traces: list[tuple[int, Trace]], problems: Problems) -> Iterator[dict[str, Any]]:
+    for number, trace in traces:
+        try:
+            yield trace.row()
+        except BadRowError as bad:
+            problems.add(number, f"{trace.named}: {bad}")
+
+
+def _notes(n_others: int, traces: list[Trace]) -> tuple[str, ...]:
+    """What the rows do not show of the file."""
+    notes = []
+    if n_others:
+        notes.append(
+            f"{n_others} traces are left out: no model, agent, tool or retriever took part in them (embeddings, web requests)."
+        )
+    silent = [trace for trace in traces if trace.n_silent]
+    if silent:
+        notes.append(
+            f"{sum(trace.n_silent for trace in silent)} model and tool calls in {len(silent)} traces have no contents. {silent[0].searched}."
+        )
+    return tuple(notes)
 
 
 def _with_unique_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,86 +101,77 @@ def _with_unique_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _records(table: Table, problems: Problems) -> Iterator[tuple[int, Row]]:
-    """Each object of the file with its number; a JSON file may hold one object, or one that wraps a list."""
-    if table.suffix != ".json":
-        if not table.is_by_line:
-            raise BrokenFileError(table.path, "traces come as JSON or JSONL. Export them so.")
-        yield from table.rows(problems.add)
-        return
-    try:
-        whole = json.loads(read_text(table.path), parse_float=str, parse_int=str)
-    except RecursionError:
-        raise BrokenFileError(table.path, "nested too deeply. Export fewer levels.") from None
-    except ValueError as error:
-        raise BrokenFileError(table.path, f"not JSON ({error}). Export the traces again.") from None
-    for wrapper in ("data", "runs", "traces"):
-        if isinstance(whole, dict) and isinstance(whole.get(wrapper), list):
-            whole = whole[wrapper]
-    for number, record in enumerate(whole if isinstance(whole, list) else [whole], 1):
-        if isinstance(record, dict):
-            yield number, record
-        else:
-            problems.add(number, "not an object. Each trace must be one JSON object.")
+def _conversations(records: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    """The records; a file that is one list of messages, such as a session's, is one record."""
+    if not records or not all("type" in record or is_message(record) for _, record in records):
+        return records
+    is_one = sum(is_message(record) for _, record in records) * 2 >= len(records)
+    return [(records[0][0], {"messages": [record for _, record in records]})] if is_one else records
 
 
 def _format_of(
     table: Table, records: list[tuple[int, Row]], form: str, problems: Problems
-) -> TraceFormat | None:
-    """The one format of all records: the one that was named, or the one that their keys show."""
+) -> tuple[TraceFormat | None, list[tuple[int, Row]]]:
+    """The one format of all records, that was named or that their keys show, and the records that are in it."""
+    if form != "auto":
+        return cast(TraceFormat, form), records
     formats: dict[TraceFormat, int] = {}
+    known: list[tuple[int, Row]] = []
     for number, record in records:
         shown = _format_shown(record)
-        if shown is None and form == "auto":
+        if shown is None:
             keys = ", ".join(list(record)[:8])
-            problems.add(
-                number,
-                f"not a trace of {', '.join(FORMATS)} (keys: {keys}). Name the format with --format, or give the messages as items.",
-            )
-        elif shown is not None:
-            formats.setdefault(shown, number)
-    if form != "auto":
-        return form  # type: ignore[return-value]
+            problems.add(number, f"not a trace of {', '.join(FORMATS)} (keys: {keys}). {_ADVICE}")
+            continue
+        formats.setdefault(shown, number)
+        known.append((number, record))
     # A log of OpenAI's form may hold what Anthropic's may hold, too: one sign of Anthropic decides.
     if set(formats) == {"openai", "anthropic"}:
-        return "anthropic"
+        return "anthropic", known
     if len(formats) > 1:
         places = ", ".join(f"{name} ({table.unit} {number})" for name, number in formats.items())
         problems.add(0, f"several formats in one file: {places}. Split the file, or name one with --format.")
-        return None
-    return next(iter(formats), None)
+        return None, known
+    return next(iter(formats), None), known
+
+
+_ADVICE = (
+    "Looked for spans (trace_id with attributes, resourceSpans), run_type, observations, info with data.spans, object trace.span, "
+    "custom_id, and messages or input with output. Name the format with --format, or give the messages as items."
+)
 
 
 def _format_shown(record: Row) -> TraceFormat | None:
-    if "resourceSpans" in record or _is_span(record):
+    if is_request(record) or is_span(record):
         return "otel"
+    if is_mlflow(record):
+        return "mlflow"
+    if is_agents_export(record):
+        return "openai-agents"
     if "run_type" in record:
         return "langsmith"
     if isinstance(record.get("observations"), list) or ("traceId" in record and "startTime" in record):
         return "langfuse"
+    if is_batch_line(record):
+        return "anthropic" if is_anthropic_line(record) else "openai"
+    return _log_shown(record)
+
+
+def _log_shown(record: Row) -> TraceFormat | None:
+    """Whose log a record is, if it is one of requests."""
     request = record.get("request") if isinstance(record.get("request"), dict) else record
     response = record.get("response")
     is_anthropic = "stop_reason" in record or (isinstance(response, dict) and "stop_reason" in response)
     if isinstance(request, dict) and isinstance(request.get("messages"), list):
         has_system = "system" in request
         return "anthropic" if has_system or is_anthropic or _has_blocks(request["messages"]) else "openai"
-    if (
-        isinstance(request, dict)
-        and isinstance(request.get("input"), list | str)
-        and ("output" in record or response)
-    ):
-        return "openai"
-    return None
-
-
-def _is_span(record: Row) -> bool:
-    has_id = "traceId" in record or "trace_id" in record or isinstance(record.get("context"), dict)
-    return has_id and "attributes" in record
+    has_input = isinstance(request, dict) and isinstance(request.get("input"), list | str)
+    return "openai" if has_input and ("output" in record or response) else None
 
 
 def _has_blocks(messages: list[Any]) -> bool:
     kinds = {
-        part.get("type")
+        str(part.get("type"))
         for message in messages
         if isinstance(message, dict) and isinstance(message.get("content"), list)
         for part in message["content"]
@@ -162,10 +181,12 @@ def _has_blocks(messages: list[Any]) -> bool:
 
 
 _Reader = Callable[[list[tuple[int, Row]], Problems], Iterator[tuple[int, Trace]]]
-_TRACES: Mapping[TraceFormat, _Reader] = {
+_READERS: Mapping[TraceFormat, _Reader] = {
     "openai": read_logs,
     "anthropic": read_logs,
     "langsmith": read_langsmith,
     "langfuse": read_langfuse,
     "otel": read_opentelemetry,
+    "mlflow": read_mlflow,
+    "openai-agents": read_openai_agents,
 }

@@ -1,0 +1,69 @@
+"""The objects of a file that other tools wrote: JSONL, one JSON value, or several JSON values one after another.
+
+Unlike `json_rows`, which refuses what an items file should not have, this takes whatever a tool exports: wrappers around a
+list, one object alone, objects over several lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .encoding import BrokenFileError, read_text
+from .json_rows import Number, Row
+from .table import Problems, Table
+
+_DECODER = json.JSONDecoder(parse_float=Number, parse_int=Number)
+_SPACE = re.compile(r"[\s,\x1e]*")
+_WRAPPERS = ("data", "runs", "traces", "spans")
+"""Keys of an object that holds nothing but a list of the records."""
+
+
+def objects_in(table: Table, problems: Problems) -> Iterator[tuple[int, Row]]:
+    """Each object of the file with its number: its line, or its place in a JSON file."""
+    if table.suffix == ".parquet":
+        yield from table.rows(problems.add)
+        return
+    if table.suffix != ".json":
+        if not table.is_by_line:
+            raise BrokenFileError(table.path, "traces come as JSON, JSONL or Parquet. Export them so.")
+        yield from table.rows(problems.add)
+        return
+    for number, record in enumerate(_records(table), 1):
+        if isinstance(record, dict):
+            yield number, record
+        else:
+            problems.add(number, "not an object. Each trace must be one JSON object.")
+
+
+def _records(table: Table) -> list[Any]:
+    values = list(_values(table))
+    if len(values) != 1:
+        return values
+    whole = values[0]
+    for wrapper in _WRAPPERS:
+        if isinstance(whole, dict) and isinstance(whole.get(wrapper), list):
+            whole = whole[wrapper]
+    return whole if isinstance(whole, list) else [whole]
+
+
+def _values(table: Table) -> Iterator[Any]:
+    """The JSON values of a file; exporters that print write one after another."""
+    text = read_text(table.path)
+    at = _after_space(text, 0)
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except RecursionError:
+            raise BrokenFileError(table.path, "nested too deeply. Export fewer levels.") from None
+        except ValueError as error:
+            raise BrokenFileError(table.path, f"not JSON ({error}). Export the file again.") from None
+        yield value
+        at = _after_space(text, at)
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
