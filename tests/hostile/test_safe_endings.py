@@ -93,7 +93,11 @@ def test_a_rubric_examples_or_steps_that_lead_away_are_refused(tmp_path: Path, f
     source.write_text("name = 'hunter2'\n")
     (home / name).symlink_to(source)
     items = answers(tmp_path / "items.jsonl", 2)
-    how = ("-p", "prometheus/direct") if flag == "--rubric" else ("-p", "geval/score", "--criterion", "x")
+    how = {
+        "--rubric": ("-p", "prometheus/direct"),
+        "--examples": ("-p", "commentary-zh/structure"),
+        "--steps": ("-p", "geval/score", "--criterion", "x"),
+    }[flag]
     done = adjudge(
         "run", items, *how, flag, home / name, "-m", "fake:text=4", "--store", tmp_path / "s.db", "-q"
     )
