@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-systems test check format proof proof-local e2e shots bench clean
+.PHONY: demo demo-systems test check format proof proof-local e2e ecosystem shots bench clean
 
 # The stamp is newer than pyproject.toml once all it names is installed.
 $(VENV)/installed: pyproject.toml
@@ -55,6 +55,17 @@ proof-local: $(VENV)/local ## all proofs of the embedded judge: some twenty minu
 	$(BIN)/adjudge models pull smollm2-135m
 	$(BIN)/python -m pytest -m embedded -n 1
 
+# Tools that adjudge.adapters is for, each with its own environment: their dependencies do not agree.
+TOOLS := pydantic-evals inspect-ai deepeval mlflow
+
+.venv-%/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" $*
+	touch $@
+
+ecosystem: $(foreach tool,$(TOOLS),.venv-$(tool)/installed) ## the adapters with the real packages of other tools
+	for tool in $(TOOLS); do .venv-$$tool/bin/python -m pytest -m ecosystem -n 0 tests/ecosystem || exit 1; done
+
 format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -68,4 +79,4 @@ bench: $(VENV)/installed ## the figures of the README
 	$(BIN)/python bench/simple_rules.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

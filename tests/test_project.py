@@ -25,8 +25,9 @@ LAYERS = (
     {"results"},
     {"engine", "run_file"},
     {"analysis"},
+    {"judge"},
     {"web", "pytest_plugin"},
-    {"public"},
+    {"adapters", "public"},
     {"cli", "__init__"},
 )
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
@@ -38,8 +39,6 @@ ONLY_IN = {
     "starlette": "web",
     "uvicorn": "web",
     "jinja2": "web",
-    "markdown_it": "web",
-    "pygments": "web",
     "polars": "data",
 }
 
@@ -166,8 +165,8 @@ def test_the_repository_has_no_symbolic_links() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert sorted(adjudge.__all__) == [
-        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judgment", "Label", "Listing", "Message", "Protocol", "Ranking",
-        "Reading", "Reply", "Report", "Result", "Rubric", "Run", "Scale", "Score", "__version__", "compare", "load_protocol",
+        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judge", "Judgment", "Label", "Listing", "Message", "NoScore", "Protocol", "Ranking",
+        "Reading", "Reply", "Report", "Result", "Rubric", "Run", "Scale", "Score", "Verdict", "Verdicts", "__version__", "compare", "load_protocol",
         "open_run", "rank", "read_choice", "read_json", "read_list", "read_option", "read_score", "run", "run_async",
         "trust",
     ]  # fmt: skip

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .errors import AdjudgeError
+    from .errors import AdjudgeError, NoScore
+    from .judge import Judge, Verdict, Verdicts
     from .parse import read_choice, read_json, read_list, read_option, read_score
     from .protocols import load_protocol
     from .public import (
@@ -48,10 +49,12 @@ __all__ = [
     "Comparison",
     "Estimate",
     "Item",
+    "Judge",
     "Judgment",
     "Label",
     "Listing",
     "Message",
+    "NoScore",
     "Protocol",
     "Ranking",
     "Reading",
@@ -62,6 +65,8 @@ __all__ = [
     "Run",
     "Scale",
     "Score",
+    "Verdict",
+    "Verdicts",
     "__version__",
     "compare",
     "load_protocol",
@@ -81,9 +86,13 @@ _HOMES = {
     "AdjudgeError": "errors",
     "Card": "public",
     "Comparison": "public",
+    "Judge": "judge",
+    "NoScore": "errors",
     "Ranking": "public",
     "Report": "public",
     "Run": "public",
+    "Verdict": "judge",
+    "Verdicts": "judge",
     "compare": "public",
     "load_protocol": "protocols",
     "open_run": "public",

@@ -8,7 +8,8 @@
     │   ├── RateLimited    the rate limit of the host was reached
     │   ├── HostDown       the host was down for longer than --patience; the run can be resumed
     │   └── BudgetReached  the budget or the quota is used up; the run can be resumed
-    └── StoreError         the store cannot be read or written
+    ├── StoreError         the store cannot be read or written
+    └── NoScore            a verdict was compared that has no score, because the judgment failed
 
 A message has three parts: what happened, where, what to do. The command line prints it
 without a traceback and exits with 2. A bad reply of a judge is not an exception: it is a
@@ -54,6 +55,10 @@ class BudgetReached(ModelError):
 
 class StoreError(AdjudgeError):
     """The store cannot be read or written."""
+
+
+class NoScore(AdjudgeError, AssertionError):
+    """A verdict was used as a number or a choice, and the judgment failed. In a test it is a failed assertion."""
 
 
 SHOWN_PROBLEMS = 50

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..analysis.cascade.decisions import Check, Decision
     from ..engine import Request
     from ..records import Item
-    from ..store import RunRow, Store
-
-_SETTINGS = ("samples", "estimator", "order", "temperature", "max_tokens", "seed")
 
 
 class StageSummary(Struct, frozen=True):
@@ -143,36 +140,23 @@ def _run_stage(
 def _request_of_stage(
     cascade: _Cascade, stage: StageFile, name: str, items: Sequence[Item] | None
 ) -> Request:
-    """The judge as it was calibrated: the stored prompt, the model and the settings of its run."""
-    from ..results.manifest import protocols_of
-    from ..store import open_store
+    """The request of a stage: its judge as it was calibrated, on these items or on all."""
+    from ..analysis.cascade.stage_judge import stage_judge
 
-    with open_store(Path(str(cascade.request.store)), write=False) as opened:
-        run = opened.run(stage.run)
-        protocols = protocols_of(opened, run)
-        _check_unchanged(opened, run, stage, list(protocols))
-    settings = {key: run.manifest["settings"].get(key) for key in _SETTINGS}
-    models = [str(model["spec"]) for model in run.manifest["models"]]
+    judge = stage_judge(Path(str(cascade.request.store)), stage)
+    n_stages = len(cascade.file.stages)
     return structs.replace(
         cascade.request,
-        **{key: value for key, value in settings.items() if value is not None},
-        protocol=tuple(protocols.values()),
-        model=tuple(models),
+        **judge.settings,
+        protocol=judge.protocols,
+        model=judge.models,
         items=cascade.request.items if items is None else tuple(items),
-        key_env=_for_models(cascade.request.key_env, models, len(cascade.file.stages), "--key-env MODEL=VAR"),
-        price=_for_models(cascade.request.price, models, len(cascade.file.stages), "--price MODEL=IN,OUT"),
+        key_env=_for_models(cascade.request.key_env, judge.models, n_stages, "--key-env MODEL=VAR"),
+        price=_for_models(cascade.request.price, judge.models, n_stages, "--price MODEL=IN,OUT"),
         run=name,
         # Fields were renamed when the first stage read the items.
         map=cascade.request.map if items is None else type(cascade.request.map)(),
     )
-
-
-def _check_unchanged(store: Store, run: RunRow, stage: StageFile, protocols: list[str]) -> None:
-    if ", ".join(protocols) != stage.protocol:
-        raise DataError(
-            f"{store.path}: run {run.name} has the protocol {', '.join(protocols)}, the cascade was "
-            f"calibrated with {stage.protocol}. Calibrate it again with adjudge cascade."
-        )
 
 
 def _for_models(given: Any, models: Sequence[str], n_stages: int, form: str) -> Any:

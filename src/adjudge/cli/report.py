@@ -74,7 +74,7 @@ def show_report(
     with open_store(store, write=False) as opened:
         run = opened.run(name)
         # Who leads takes all results at once; a run that is too large for that has the tables alone.
-        is_brief = not as_json and run.manifest["items"]["n"] <= MOST_BRIEFED
+        is_brief = not as_json and opened.totals(run).items <= MOST_BRIEFED
         view = tabulate(opened, run, keep_results=is_brief)
         summary = summarise(view)
         brief = brief_of_run(opened, view, summary) if is_brief else None

@@ -74,6 +74,16 @@ class Interrupted(AdjudgeError):
     """The user stopped the run; it can be resumed."""
 
 
+class Shared:
+    """What the loops of one run share: turns to ask a host, and what has been spent."""
+
+    def __init__(self, plan: Plan, concurrency: int) -> None:
+        self.turns = {
+            model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
+        }
+        self.spent_usd = 0.0
+
+
 class Loop:
     """One start of a run. Used once."""
 
@@ -87,12 +97,15 @@ class Loop:
         budget_usd: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         batches: Batches | None = None,
+        shared: Shared | None = None,
+        has_items: bool = False,
     ) -> None:
+        """`has_items`: the store has the items already, with numbers at any distances."""
         self._plan, self._store, self._run = plan, store, run
         self._batches = batches
-        self._turns = {
-            model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
-        }
+        self._shared = shared or Shared(plan, concurrency)
+        self._turns = self._shared.turns
+        self._has_items = has_items
         # Twice the concurrency: while one half is in flight, the other half is ready to be sent.
         room = 2 * concurrency * max(model.n_hosts for model in plan.models)
         self._room = asyncio.Semaphore(room)
@@ -106,6 +119,10 @@ class Loop:
         self._stopped: BaseException | None = None
         self._on_progress = on_progress
         self.progress = Progress()
+
+    def start_at(self, cost_usd: float) -> None:
+        """Count what earlier loops of this start of the run have spent."""
+        self.progress.cost_usd = self._shared.spent_usd = cost_usd
 
     def stop(self, reason: BaseException) -> None:
         """Start no further call. The first reason counts."""
@@ -165,7 +182,8 @@ class Loop:
         """Render the missing calls of a batch and claim them: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
         step = batch[1][0] - first if len(batch) > 1 else 1
-        are_stored = self._store.put_items(self._run, first, [item for _, item in batch], step)
+        items = [] if self._has_items else [item for _, item in batch]
+        are_stored = self._store.put_items(self._run, first, items, step)
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else {}
         item_calls: list[ItemCall] = []
         in_steps: list[ItemSteps] = []
@@ -283,8 +301,8 @@ class Loop:
     def _is_stopping(self) -> bool:
         """Whether no further call may be started: the run was stopped, or its budget is spent."""
         reserved = self._batches.reserved_usd if self._batches is not None else 0.0
-        if self._budget_usd is not None and self.progress.cost_usd + reserved >= self._budget_usd:
-            spent = f"${self.progress.cost_usd:.4f}"
+        if self._budget_usd is not None and self._shared.spent_usd + reserved >= self._budget_usd:
+            spent = f"${self._shared.spent_usd:.4f}"
             if reserved:
                 spent += f", and ${reserved:.4f} are reserved for batches"
             self.stop(
@@ -334,7 +352,9 @@ class Loop:
         finally:
             self.progress.in_flight -= 1
         earlier = 0.0 if paid is None else paid.cost_usd or 0.0
-        self.progress.cost_usd += max(0.0, (reply.cost_usd or 0.0) - earlier)  # a budget never grows
+        cost = max(0.0, (reply.cost_usd or 0.0) - earlier)  # a budget never grows
+        self.progress.cost_usd += cost
+        self._shared.spent_usd += cost
         return reply
 
     async def _reply_of(self, planned: PlannedCall, call: Call, paid: Reply | None) -> Reply:
@@ -608,7 +628,7 @@ async def judge_all(
                 batches=batches,
             )
             on_loop(loop)
-            loop.progress.cost_usd = spent
+            loop.start_at(spent)
             await loop.run(items(), total)
             if batches is None or not options.wait or not (batches.rows() or batches.n_held):
                 return loop.progress, loop.progress.in_batches == 0

@@ -5,7 +5,7 @@ names, so that mistakes are reported before money is spent.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -53,6 +53,24 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     A dry run makes no calls and needs no key. Models made here are added to `opened`, even if this raises:
     the caller closes them.
     """
+    plan = prepare_plan(request, network, opened, is_dry=is_dry)
+    absent = AbsentInputs(plan.protocols)
+    check = item_check(request, plan, absent)
+    items = open_items(
+        request.items, request.map, check, request.limit, request.traces, skip_bad=request.skip_bad
+    )
+    n_items = items.check(skip_bad=request.skip_bad)
+    described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
+    plan = structs.replace(plan, absent=frozenset(absent.names))
+    manifest = manifest_of(plan, described, request.command, __version__)
+    if isinstance(request, AuditRequest):
+        manifest["audit"] = request.audit
+    bad = items.bad() if request.skip_bad else ()
+    return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
+
+
+def prepare_plan(request: Request, network: Network, opened: list[Model], *, is_dry: bool = False) -> Plan:
+    """Everything that a request names but the items, loaded and checked, as `prepare` does."""
     check_options(request)
     judges = judges_of(request)
     protocols = loaded_protocols(request, judges)
@@ -80,33 +98,26 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
             "--budget needs a price. Set --price IN,OUT in USD per million tokens; "
             "with several models --price MODEL=IN,OUT for each."
         )
+    return plan
 
-    absent = AbsentInputs(protocols)
+
+def item_check(request: Request, plan: Plan, absent: AbsentInputs) -> Callable[[Item], list[str]]:
+    """What is wrong with an item for the protocols and models of a plan; `absent` learns which inputs it has."""
 
     def problems(item: Item) -> list[str]:
         absent.add(item)
         found = [
             problem
-            for protocol in protocols
+            for protocol in plan.protocols
             for problem in (*problems_of(protocol, item), *step_problems(protocol, item))
         ]
         if isinstance(request, AuditRequest):
-            found += audit_problems(protocols, item)
-        if any(model.asks_questions for model in models):
-            found += [problem for protocol in protocols for problem in question_problems(protocol, item)]
-        return found + image_problems(item, protocols, models)
+            found += audit_problems(plan.protocols, item)
+        if any(model.asks_questions for model in plan.models):
+            found += [problem for protocol in plan.protocols for problem in question_problems(protocol, item)]
+        return found + image_problems(item, plan.protocols, plan.models)
 
-    items = open_items(
-        request.items, request.map, problems, request.limit, request.traces, skip_bad=request.skip_bad
-    )
-    n_items = items.check(skip_bad=request.skip_bad)
-    described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
-    plan = structs.replace(plan, absent=frozenset(absent.names))
-    manifest = manifest_of(plan, described, request.command, __version__)
-    if isinstance(request, AuditRequest):
-        manifest["audit"] = request.audit
-    bad = items.bad() if request.skip_bad else ()
-    return Prepared(plan, items, n_items, manifest, bad, shard_of(request))
+    return problems
 
 
 def _set_score_maps(request: Request, models: Sequence[Model]) -> None:

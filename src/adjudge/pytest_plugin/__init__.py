@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .judge_fixture import Configured, CurrentTest, Judge, NoScore
-    from .outcome import Outcome, Outcomes
+    from ..judge import Judge
+    from .judge_fixture import Configured, CurrentTest
 
-__all__ = ["Judge", "NoScore", "Outcome", "Outcomes", "judge"]
+__all__ = ["judge"]
 
 _SESSION = "adjudge-session"
 
@@ -46,12 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def judge(pytestconfig: pytest.Config) -> Iterator[Judge]:
     """Score a text with an LLM judge: judge("geval/score", task=…, response=…).score"""
-    from .judge_fixture import Judge
+    from .judge_fixture import JudgeInTests
 
     session: Any = pytestconfig.pluginmanager.get_plugin(_SESSION)
-    fixture = Judge(_configured(pytestconfig), session.current)
+    fixture = JudgeInTests(_configured(pytestconfig), session.current)
     yield fixture
-    fixture.close()
+    fixture.close_all()
 
 
 def _configured(config: pytest.Config) -> Configured:
@@ -118,10 +118,13 @@ class _Session:
                 terminalreporter.write_line(line)
 
 
-def __getattr__(name: str) -> Any:
-    # For annotations in users' tests; imported only on first use.
-    from importlib import import_module
+_ANNOTATIONS = {"Judge": "Judge", "NoScore": "NoScore", "Outcome": "Verdict", "Outcomes": "Verdicts"}
+"""Names that tests import for annotations; `Verdict` was called `Outcome` before."""
 
-    if name not in __all__:
+
+def __getattr__(name: str) -> Any:
+    import adjudge
+
+    if name not in _ANNOTATIONS:
         raise AttributeError(f"module 'adjudge.pytest_plugin' has no attribute {name!r}")
-    return getattr(import_module(".judge_fixture", __name__), name)
+    return getattr(adjudge, _ANNOTATIONS[name])

@@ -14,10 +14,10 @@ import pytest
 
 from ..analysis.report.words.report import judge_text
 from ..analysis.report.words.scores import scale_text
-from ..errors import AdjudgeError
+from ..errors import AdjudgeError, NoScore
+from ..judge.verdict import Origin, Verdict, shortened
 from ..untrusted import safe
-from .judge_fixture import CurrentTest, NoScore, Use
-from .outcome import Origin, Outcome, shortened
+from .judge_fixture import CurrentTest, Use
 from .summary import LONGEST_MODEL, means_text, statuses_text
 
 _LONGEST_SHOWN = 400
@@ -33,14 +33,14 @@ def explained(
     """The error of a test; where it compared a missing score, an error that says so."""
     if excinfo is None or not isinstance(excinfo.value, TypeError) or "NoneType" not in str(excinfo.value):
         return excinfo
-    failed = [outcome for use in test.uses for outcome in use.outcomes if not outcome.is_read]
+    failed = [verdict for use in test.uses for verdict in use.verdicts if not verdict.is_read]
     if not failed:
         return excinfo
-    outcome = failed[0]
+    verdict = failed[0]
     lines = [
-        f"there is no score to compare: the judgment failed ({outcome.status}).",
-        _why(outcome),
-        reply_hint(outcome, folder),
+        f"there is no score to compare: the judgment failed ({verdict.status}).",
+        _why(verdict),
+        reply_hint(verdict, folder),
         # The comparison may have failed for another reason: keep the original message.
         f"(Python: {excinfo.value})",
     ]
@@ -49,11 +49,11 @@ def explained(
     return pytest.ExceptionInfo.from_exc_info((NoScore, error, excinfo.tb))
 
 
-def _why(outcome: Outcome) -> str:
-    if outcome.status == "no_reply":
-        return safe(f"{shortened(outcome.origin.model, LONGEST_MODEL)} gave no reply for {outcome.item}.")
-    text = shortened(_reply(outcome), _LONGEST_SHOWN)
-    return safe(f"{shortened(outcome.origin.model, LONGEST_MODEL)} replied: {text or '(nothing)'}")
+def _why(verdict: Verdict) -> str:
+    if verdict.status == "no_reply":
+        return safe(f"{shortened(verdict.origin.model, LONGEST_MODEL)} gave no reply for {verdict.item}.")
+    text = shortened(_reply(verdict), _LONGEST_SHOWN)
+    return safe(f"{shortened(verdict.origin.model, LONGEST_MODEL)} replied: {text or '(nothing)'}")
 
 
 def section(uses: Sequence[Use], folder: Path) -> str:
@@ -62,33 +62,33 @@ def section(uses: Sequence[Use], folder: Path) -> str:
 
 
 def _use_lines(use: Use, folder: Path) -> Iterable[str]:
-    if not use.outcomes:
+    if not use.verdicts:
         return
-    origin = use.outcomes[0].origin
+    origin = use.verdicts[0].origin
     if use.is_many:
         yield f"{safe(_by(origin))}: {means_text(use)}; {statuses_text(use)}"
     # The failed ones first, then the lowest scores.
-    shown = sorted(use.outcomes, key=lambda outcome: (outcome.is_read, _lowest(outcome)))[:_MOST_ITEMS]
-    for outcome in shown:
-        lead = f"  {outcome.item}" if use.is_many else _by(origin)
-        yield safe(f"{lead}: {outcome.verdict()}{_scale(outcome)}, {outcome.status}")
-        text = outcome.explanation or ("" if outcome.is_read else _reply(outcome))
+    shown = sorted(use.verdicts, key=lambda verdict: (verdict.is_read, _lowest(verdict)))[:_MOST_ITEMS]
+    for verdict in shown:
+        lead = f"  {verdict.item}" if use.is_many else _by(origin)
+        yield safe(f"{lead}: {verdict.in_words()}{_scale(verdict)}, {verdict.status}")
+        text = verdict.explanation or ("" if verdict.is_read else _reply(verdict))
         if text:
             yield f"  {safe(shortened(text, _LONGEST_SHOWN))}"
-    if len(use.outcomes) > len(shown):
-        yield f"  … and {len(use.outcomes) - len(shown)} more"
+    if len(use.verdicts) > len(shown):
+        yield f"  … and {len(use.verdicts) - len(shown)} more"
     yield f"  {reply_hint(shown[0], folder)}"
 
 
-def _reply(outcome: Outcome) -> str:
+def _reply(verdict: Verdict) -> str:
     try:
-        return outcome.reply
+        return verdict.reply
     except AdjudgeError:
         return ""  # a test may have removed its store: that must not hide its failure
 
 
-def _lowest(outcome: Outcome) -> float:
-    return min((result.value for result in outcome.results if result.value is not None), default=0.0)
+def _lowest(verdict: Verdict) -> float:
+    return min((result.value for result in verdict.results if result.value is not None), default=0.0)
 
 
 def _by(origin: Origin) -> str:
@@ -96,16 +96,16 @@ def _by(origin: Origin) -> str:
     return f"{origin.protocol.id} by {judge_text(judge, {}, origin.is_fake)}"
 
 
-def _scale(outcome: Outcome) -> str:
-    names = {result.criterion for result in outcome.results if result.choice is None}
-    scale = outcome.origin.scale_of(names.pop()) if len(names) == 1 else None
+def _scale(verdict: Verdict) -> str:
+    names = {result.criterion for result in verdict.results if result.choice is None}
+    scale = verdict.origin.scale_of(names.pop()) if len(names) == 1 else None
     return f" ({scale_text(scale)})" if scale is not None else ""
 
 
-def reply_hint(outcome: Outcome, folder: Path) -> str:
+def reply_hint(verdict: Verdict, folder: Path) -> str:
     """The command that shows a reply word for word, to be run in this folder."""
-    relative = os.path.relpath(outcome.origin.store, folder)
-    store = outcome.origin.store if relative.startswith("..") else relative
+    relative = os.path.relpath(verdict.origin.store, folder)
+    store = verdict.origin.store if relative.startswith("..") else relative
     # The option is left out where it would only repeat the default.
     where = "" if relative == "adjudge.db" else f" --store {shlex.quote(store)}"
-    return safe(f"the reply: adjudge runs show {outcome.origin.run}{where}")
+    return safe(f"the reply: adjudge runs show {verdict.origin.run}{where}")

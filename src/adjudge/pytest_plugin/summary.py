@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..judge.verdict import shortened
 from ..terminal_text import aligned, fitted, n_columns
 from ..untrusted import safe
 from ..words import NO_VALUE, count, decimals, failures_text, interval
 from .judge_fixture import Use
-from .outcome import shortened
 
 _MOST_ROWS = 40
 
@@ -32,24 +32,24 @@ def rows_of(nodeid: str, uses: Iterable[Use]) -> list[dict[str, Any]]:
     return [
         {
             "test": nodeid,
-            "protocol": use.outcomes[0].protocol,
-            "model": use.outcomes[0].origin.model,
-            "is_fake": use.outcomes[0].origin.is_fake,
-            "score": means_text(use) if use.is_many else use.outcomes[0].verdict(),
+            "protocol": use.verdicts[0].protocol,
+            "model": use.verdicts[0].origin.model,
+            "is_fake": use.verdicts[0].origin.is_fake,
+            "score": means_text(use) if use.is_many else use.verdicts[0].in_words(),
             "status": statuses_text(use),
-            "n_failed": len(use.outcomes.failed),
+            "n_failed": len(use.verdicts.failed),
             "asked": use.asked,
             "from_store": use.from_store,
             "cost_usd": use.cost_usd,
         }
         for use in uses
-        if use.outcomes
+        if use.verdicts
     ]
 
 
 def means_text(use: Use) -> str:
-    origin = use.outcomes[0].origin
-    estimates = use.outcomes.estimates
+    origin = use.verdicts[0].origin
+    estimates = use.verdicts.estimates
     text = []
     for name, estimate in estimates.items():
         lead = "" if len(estimates) == 1 else f"{name} "
@@ -59,8 +59,8 @@ def means_text(use: Use) -> str:
 
 def statuses_text(use: Use) -> str:
     if not use.is_many:
-        return use.outcomes[0].status
-    counts = Counter(outcome.status for outcome in use.outcomes)
+        return use.verdicts[0].status
+    counts = Counter(verdict.status for verdict in use.verdicts)
     return failures_text({status: counts[status] for status in sorted(counts, key=lambda s: s != "ok")})
 
 

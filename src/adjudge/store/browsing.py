@@ -115,6 +115,21 @@ def calls_of_item(store: Store, run: RunRow, seq: int) -> list[CallOutcome]:
     return store._access.read(lambda connection: _calls_of_item(connection, run.id, seq))
 
 
+def costs_of_items(store: Store, run: RunRow, seqs: Sequence[int]) -> dict[int, float | None]:
+    """What the replies to the calls of items cost, in USD, by item number; none where a price is not known."""
+    return store._access.read(
+        lambda connection: {
+            seq: None if n_priced < n_replies else cost
+            for seq, cost, n_priced, n_replies in connection.execute(
+                """SELECT places.item, COALESCE(sum(replies.cost_usd), 0.0), count(replies.cost_usd), count(replies.call)
+                FROM places JOIN replies ON replies.call = places.call
+                WHERE places.run = ? AND places.item IN (SELECT value FROM json_each(?)) GROUP BY places.item""",
+                (run.id, rows.json_of(list(seqs)).decode()),
+            )
+        }
+    )
+
+
 def spent(store: Store, run: RunRow, most: int) -> list[Spent]:
     """Time, length and cost of at most `most` replies of a run, spread evenly over it."""
     return store._access.read(lambda connection: _spent(connection, run.id, most))

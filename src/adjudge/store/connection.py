@@ -39,8 +39,9 @@ class Access:
     """the writer's connection, to be used only inside `do` and `soon`"""
     calls: CallWriter
 
-    def __init__(self, where: Path, *, write: bool, busy_seconds: float) -> None:
+    def __init__(self, where: Path, *, write: bool, busy_seconds: float, is_durable: bool = True) -> None:
         self.path = where
+        self._is_durable = is_durable
         self._busy_seconds = busy_seconds
         self._pid = os.getpid()
         self._local = threading.local()
@@ -120,6 +121,8 @@ class Access:
         connection = database_file.connect(self.path, write=True, busy_seconds=self._busy_seconds)
         try:
             schema.migrate(connection, self.path, busy_seconds=self._busy_seconds)
+            if not self._is_durable:
+                connection.execute("PRAGMA synchronous = OFF")
             found = os.stat(self.path)
             # SQLite holds the file open, so no other file gets its number.
             self._identity = (found.st_dev, found.st_ino)
@@ -135,7 +138,7 @@ class Access:
             put_all=self._put_all,
             forget=self.calls.forget,
             beat=self.calls.beat,
-            linger_seconds=LINGER_SECONDS,
+            linger_seconds=LINGER_SECONDS if self._is_durable else 0.0,
         )
 
     def _put_all(self, puts: Sequence[Put]) -> list[bool]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import MutableMapping, Sequence
+
+from msgspec import structs
 
 from ..errors import StoreError
 from ..records import Item
@@ -62,3 +65,56 @@ def items_by_shard(connection: sqlite3.Connection, run: int, n_shards: int) -> l
         ).fetchall()
     )
     return [counts.get(number, 0) for number in range(n_shards)]
+
+
+class AddedItems:
+    """Adds items at the end of a run that several processes may extend at once.
+
+    An item that the run has already keeps its number. One with a known id and other content gets another id.
+    Runs in the writer's transactions. What it knows comes from rows that it has read; a transaction that is
+    rolled back afterwards shows in the highest number, and everything is read again.
+    """
+
+    def __init__(self, run: int) -> None:
+        self._run = run
+        self._known: dict[str, tuple[int, bytes]] = {}
+        self._last = -1
+
+    def add(self, connection: sqlite3.Connection, items: Sequence[Item]) -> list[tuple[int, Item]]:
+        """The items with their numbers, in the given order."""
+        self._read_new(connection)
+        known, first = ChainMap[str, tuple[int, bytes]]({}, self._known), self._last + 1
+        numbered: list[tuple[int, Item]] = []
+        new: list[Item] = []
+        for item in items:
+            seq, item = _placed(item, known, first + len(new))
+            if seq == first + len(new):
+                new.append(item)
+            numbered.append((seq, item))
+        put_items(connection, self._run, first, new)
+        return numbered
+
+    def _read_new(self, connection: sqlite3.Connection) -> None:
+        (last,) = connection.execute(
+            "SELECT COALESCE(max(seq), -1) FROM items WHERE run = ?", (self._run,)
+        ).fetchone()
+        if last < self._last:
+            self._known, self._last = {}, -1
+        for seq, item_id, content in connection.execute(
+            "SELECT seq, id, content FROM items WHERE run = ? AND seq > ? ORDER BY seq",
+            (self._run, self._last),
+        ):
+            self._known[item_id] = (seq, content)
+        self._last = last
+
+
+def _placed(item: Item, known: MutableMapping[str, tuple[int, bytes]], free: int) -> tuple[int, Item]:
+    """The number of an item: that of the same item, or the free one; it is known from then on."""
+    name, copies = item.id, 1
+    while True:
+        content = rows.item_columns(free, item)[-2]
+        seq, same = known.setdefault(item.id, (free, content))
+        if same == content:
+            return seq, item
+        copies += 1
+        item = structs.replace(item, id=f"{name}-{copies}")

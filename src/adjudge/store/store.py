@@ -59,8 +59,13 @@ ROOM_SECONDS = 0.02
 _BATCH = 1000
 
 
-def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30.0) -> Store:
-    """Open a store, read-only or for writing; a missing file is created for writing."""
+def open_store(
+    path: str | Path, *, write: bool = True, busy_seconds: float = 30.0, is_durable: bool = True
+) -> Store:
+    """Open a store, read-only or for writing; a missing file is created for writing.
+
+    One that is not durable is faster, and may be lost with its machine: for files that are deleted anyway.
+    """
     where = Path(path)
     try:
         if where.is_dir():
@@ -71,7 +76,7 @@ def open_store(path: str | Path, *, write: bool = True, busy_seconds: float = 30
             raise StoreError(
                 f"{where}: there is no store.\nStart a run with `adjudge run`, or give the file with --store."
             )
-        return Store(Access(where, write=write, busy_seconds=busy_seconds))
+        return Store(Access(where, write=write, busy_seconds=busy_seconds, is_durable=is_durable))
     except (sqlite3.Error, OSError) as fault:
         if isinstance(fault, sqlite3.Error) and not is_explained(fault):
             _look_for_damage(where)
@@ -95,6 +100,7 @@ class Store:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._has_room_until = 0.0
+        self._added: dict[int, item_rows.AddedItems] = {}
 
     @property
     def path(self) -> Path:
@@ -162,6 +168,11 @@ class Store:
         return self._access.soon(
             lambda: item_rows.put_items(self._access.connection, run.id, first, items, step)
         )
+
+    def add_items(self, run: RunRow, items: Sequence[Item]) -> Awaitable[list[tuple[int, Item]]]:
+        """Add items at the end of a run; each with its number. One that the run has already keeps its number."""
+        added = self._added.setdefault(run.id, item_rows.AddedItems(run.id))
+        return self._access.soon(lambda: added.add(self._access.connection, items))
 
     def is_whole(self, run: RunRow, n_calls: int) -> bool:
         """Whether a run has all its calls, each judged or failed."""

@@ -18,7 +18,7 @@ from ...errors import DataError
 from ...records import Result
 from ...results.combine import CallJudgment, Kind
 from ...results.manifest import protocols_of
-from ...results.stored_results import judged_items
+from ...results.stored_results import JudgedItem, judged_items
 from ...store import RunRow, Store
 
 Confidence = Literal["stated", "margin"]
@@ -47,15 +47,24 @@ def answers_of_run(store: Store, run: RunRow, criterion: str, confidence: Confid
     price = None if totals.unpriced or not totals.items else totals.cost_usd / totals.items
     answers: dict[str, JudgeAnswer] = {}
     for judged in judged_items(store.judgments(run), protocols_of(store, run)):
-        for result, kind, voices in judged.results:
-            if result.criterion != criterion or (result.subject is not None and kind != "choices"):
-                continue
-            # A choice is the answer of a pair; the scores of its responses are not.
-            if result.item not in answers or kind == "choices":
-                answers[result.item] = structs.replace(
-                    _answer(run.name, result, kind, voices, confidence), price=price
-                )
+        answer = answer_of_item(run.name, judged, criterion, confidence)
+        if answer is not None:
+            answers[answer.item] = structs.replace(answer, price=price)
     return list(answers.values())
+
+
+def answer_of_item(
+    judge: str, judged: JudgedItem, criterion: str, confidence: Confidence
+) -> JudgeAnswer | None:
+    """The answer for one item; none where the criterion was not judged."""
+    found: JudgeAnswer | None = None
+    for result, kind, voices in judged.results:
+        if result.criterion != criterion or (result.subject is not None and kind != "choices"):
+            continue
+        # A choice is the answer of a pair; the scores of its responses are not.
+        if found is None or kind == "choices":
+            found = _answer(judge, result, kind, voices, confidence)
+    return found
 
 
 def _answer(

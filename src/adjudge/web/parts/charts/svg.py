@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from ..safe_text import plain
+from ..rich_text import plain
 
 # Elements of SVG
 

@@ -1,23 +1,27 @@
-"""What `judge` returns to a test: scores, a choice, the judge's explanation; for several items also their
-mean.
+"""What a judge returns: scores, a choice, the judge's explanation and cost; for several items also their mean.
 
-A failed judgment has no score: `score` is none, never a default number. No model is called here."""
+A failed judgment has no score: `score` is none, never a default number, and comparing it raises. No model is
+called here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import total_ordering
 from typing import Any
 
 from msgspec import structs
 
-from ..errors import DataError
-from ..records import Choice, Element, Estimate, Protocol, Result, Scale, Status, Subject
+from ..analysis.run_view.panel import pooled_result
+from ..errors import DataError, NoScore
+from ..records import Choice, Element, Estimate, How, Protocol, Result, Scale, Status, Subject
+from ..results.combine import Kind
 
 _LONGEST_EXPLANATION = 120
 
 
 class Origin:
-    """Where outcomes come from: one run of one protocol by one judge."""
+    """Where verdicts come from: one run of one protocol by one judge."""
 
     def __init__(self, protocol: Protocol, model: str, is_fake: bool, run: str, store: str) -> None:
         self.protocol = protocol
@@ -30,13 +34,32 @@ class Origin:
         return self.protocol.criteria.get(criterion)
 
 
-class Outcome:
-    """How one item was judged. With several criteria, `criteria[NAME]` is the same for one of them."""
+@total_ordering
+class Verdict:
+    """How one item was judged. With several criteria, `criteria[NAME]` is the same for one of them; of a panel,
+    `judges[MODEL]` for one judge, and the verdict is the mean of their scores or the majority of their choices.
 
-    def __init__(self, origin: Origin, results: Iterable[Result]) -> None:
+    `float(verdict)` and comparisons with a number (or, of a choice, with a text) raise `NoScore` where the
+    judgment failed.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        results: Iterable[tuple[Result, Kind]],
+        cost_usd: float | None = None,
+        decided_by: str | None = "",
+    ) -> None:
         self.origin = origin
-        self.results = tuple(results)
-        self._scores, self._choices = _scores_and_choices(origin, self.results)
+        self.by_judge = tuple(results)
+        self.cost_usd = cost_usd
+        """what the replies cost, in USD, whenever they were paid for; none where no price is known"""
+        self.decided_by = decided_by
+        """of a cascade: the judge that was sure enough; none: no judge was, and people should decide"""
+        pooled = list(_pooled(origin, self.by_judge))
+        self.results = tuple(result for result, _ in pooled)
+        self._scores = [result for result, kind in pooled if kind == "scores"]
+        self._choices = [result for result, kind in pooled if kind == "choices"]
 
     # One score or choice
 
@@ -44,17 +67,17 @@ class Outcome:
     def score(self) -> Any:
         """The score on the protocol's scale, a number; none where the judgment failed, and `status` says why.
 
-        It has no narrower type, so that `outcome.score >= 4` passes a type checker: where there is no score,
-        the plugin turns the comparison into a failure that says so.
+        It has no narrower type, so that `verdict.score >= 4` passes a type checker: in a test, the plugin
+        turns the comparison with none into a failure that says so.
         """
         __tracebackhide__ = True
-        return self._one_score("score").value
+        return None if self.decided_by is None else self._one_score("score").value
 
     @property
     def normalized(self) -> Any:
         """The score from 0 (bad end) to 1 (good end); none too where the scale has no known ends."""
         __tracebackhide__ = True
-        return self._one_score("normalized").normalized
+        return None if self.decided_by is None else self._one_score("normalized").normalized
 
     @property
     def choice(self) -> Choice | None:
@@ -62,7 +85,7 @@ class Outcome:
         __tracebackhide__ = True
         if len(self._choices) != 1:
             raise DataError(f"{self.protocol} gives no choice here. Use .score, or .criteria[…].score.")
-        return self._choices[0].choice
+        return None if self.decided_by is None else self._choices[0].choice
 
     @property
     def label(self) -> str | None:
@@ -78,6 +101,11 @@ class Outcome:
     def status(self) -> Status:
         """`ok` where all requested scores and choices were read, else the status of the first that was not."""
         return next((result.status for result in self.results if result.status != "ok"), "ok")
+
+    @property
+    def how(self) -> How | None:
+        """How the answer was read from the reply: `strict`, `anchored`, `reask`, …; none where it was not."""
+        return next((result.how for result in self.results if result.how is not None), None)
 
     @property
     def explanation(self) -> str:
@@ -132,34 +160,45 @@ class Outcome:
     # Parts
 
     @property
-    def criteria(self) -> dict[str, Outcome]:
-        """criterion → the outcome for it alone."""
+    def criteria(self) -> dict[str, Verdict]:
+        """criterion → the verdict for it alone."""
         names = dict.fromkeys(result.criterion for result in self.results)
         return {
-            name: Outcome(self.origin, [result for result in self.results if result.criterion == name])
+            name: self._part((result, kind) for result, kind in self.by_judge if result.criterion == name)
             for name in names
         }
 
     @property
-    def a(self) -> Outcome:
-        """The outcome for the first response of a pair."""
+    def judges(self) -> dict[str, Verdict]:
+        """model → its verdict alone."""
+        names = dict.fromkeys(result.model for result, _ in self.by_judge)
+        return {
+            name: self._part((result, kind) for result, kind in self.by_judge if result.model == name)
+            for name in names
+        }
+
+    def _part(self, results: Iterable[tuple[Result, Kind]]) -> Verdict:
+        return Verdict(self.origin, results, None, self.decided_by)
+
+    @property
+    def a(self) -> Verdict:
+        """The verdict for the first response of a pair."""
         __tracebackhide__ = True
         return self._of_subject("a")
 
     @property
-    def b(self) -> Outcome:
-        """The outcome for the second response of a pair."""
+    def b(self) -> Verdict:
+        """The verdict for the second response of a pair."""
         __tracebackhide__ = True
         return self._of_subject("b")
 
-    def _of_subject(self, subject: Subject) -> Outcome:
+    def _of_subject(self, subject: Subject) -> Verdict:
         __tracebackhide__ = True
-        results = [result for result in self.results if result.subject == subject]
-        if not results:
+        if not any(result.subject == subject for result in self.results):
             raise DataError(
                 f"{self.protocol} does not score the responses of a pair separately. Use .choice."
             )
-        return Outcome(self.origin, results)
+        return self._part((result, kind) for result, kind in self.by_judge if result.subject == subject)
 
     def _one_score(self, name: str) -> Result:
         __tracebackhide__ = True
@@ -171,21 +210,66 @@ class Outcome:
         raise DataError(f"{self.protocol} gives {len(paths)} scores. Choose one: {' or '.join(paths[:2])} …")
 
     @property
+    def is_choice(self) -> bool:
+        """Whether the answer is a choice between two responses, and no score."""
+        return bool(self._choices) and not self._scores
+
+    @property
     def is_read(self) -> bool:
-        """Whether all requested scores and choices were read."""
-        return self.status == "ok"
+        """Whether all requested scores and choices were read, and a cascade's judge was sure."""
+        return self.status == "ok" and self.decided_by is not None
 
-    def verdict(self) -> str:
+    def in_words(self) -> str:
         """The scores, or the choice, in as few words as possible."""
-        return ", ".join(self._verdicts()) or "nothing"
+        return ", ".join(self._words()) or "nothing"
 
-    def _verdicts(self) -> Iterable[str]:
+    def _words(self) -> Iterable[str]:
         is_single = len(self._scores) == 1
         for result in self._choices:
             yield f"choice {result.choice or 'none'}"
         for result in self._scores:
             name = "" if is_single else f"{result.criterion}{_dot(result.subject)} "
             yield f"{name}{'none' if result.value is None else f'{result.value:g}'}"
+
+    # As a number
+
+    def _failure(self) -> NoScore:
+        reason = "no judge was sure enough" if self.status == "ok" else f"the judgment failed ({self.status})"
+        return NoScore(f"{self.protocol} has no score for {self.item}: {reason}. Look at .status first.")
+
+    def __float__(self) -> float:
+        __tracebackhide__ = True
+        score = self.score
+        if score is None:
+            raise self._failure()
+        return float(score)
+
+    def _answer(self, other: object) -> Any:
+        """What is compared with a number or a text; a failure raises."""
+        __tracebackhide__ = True
+        if isinstance(other, str):
+            answer = self.choice if self._choices else self.label
+            if answer is None:
+                raise self._failure()
+            return answer
+        return float(self) if isinstance(other, int | float | Verdict) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        __tracebackhide__ = True
+        answer = self._answer(other)
+        return answer if answer is NotImplemented else answer == _number(other)
+
+    def __lt__(self, other: object) -> bool:
+        __tracebackhide__ = True
+        answer = self._answer(other)
+        return answer if answer is NotImplemented else answer < _number(other)
+
+    def __le__(self, other: object) -> bool:
+        __tracebackhide__ = True
+        answer = self._answer(other)
+        return answer if answer is NotImplemented else answer <= _number(other)
+
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         __tracebackhide__ = True
@@ -202,14 +286,14 @@ class Outcome:
             else ""
         )
         quoted = f"; {text!r}" if text else ""
-        return f"<{self.protocol}: {self.verdict()}{scale}, {self.status}{quoted}>"
+        return f"<{self.protocol}: {self.in_words()}{scale}, {self.status}{quoted}>"
 
 
-class Outcomes(list[Outcome]):
-    """The outcomes of several items, in their order."""
+class Verdicts(list[Verdict]):
+    """The verdicts of several items, in their order."""
 
-    def __init__(self, outcomes: Iterable[Outcome], criteria: Iterable[str]) -> None:
-        super().__init__(outcomes)
+    def __init__(self, verdicts: Iterable[Verdict], criteria: Iterable[str]) -> None:
+        super().__init__(verdicts)
         self._criteria = tuple(criteria)
 
     @property
@@ -240,14 +324,14 @@ class Outcomes(list[Outcome]):
         return self.estimate.value
 
     @property
-    def failed(self) -> list[Outcome]:
-        """The outcomes with a missing score or choice."""
-        return [outcome for outcome in self if not outcome.is_read]
+    def failed(self) -> list[Verdict]:
+        """The verdicts with a missing score or choice."""
+        return [verdict for verdict in self if not verdict.is_read]
 
     def _estimate(self, criterion: str) -> Estimate:
         from ..stats import mean_interval, wilson
 
-        parts = [part for outcome in self if (part := outcome.criteria.get(criterion)) is not None]
+        parts = [part for verdict in self if (part := verdict.criteria.get(criterion)) is not None]
         scores = [score for part in parts for score in part._scores]
         if not scores:
             choices = [result.choice for part in parts for result in part._choices]
@@ -268,6 +352,49 @@ class Outcomes(list[Outcome]):
         )
 
 
+def _number(other: object) -> Any:
+    return float(other) if isinstance(other, Verdict) else other
+
+
+def _pooled(origin: Origin, results: Sequence[tuple[Result, Kind]]) -> Iterator[tuple[Result, Kind]]:
+    """One result for each criterion and subject: of several judges, their mean or their majority."""
+    cells: dict[tuple[str, Subject | None, Kind], list[Result]] = {}
+    for result, kind in results:
+        cells.setdefault((result.criterion, result.subject, kind), []).append(result)
+    for (criterion, _, kind), rows in cells.items():
+        scale = origin.scale_of(criterion)
+        if len(rows) == 1:
+            yield rows[0], kind
+        else:
+            is_class = kind == "scores" and scale is not None and scale.is_nominal
+            yield _of_panel(rows, scale, is_class=is_class), kind
+
+
+def _of_panel(rows: Sequence[Result], scale: Scale | None, *, is_class: bool) -> Result:
+    pooled = _most_frequent_class(rows) if is_class else pooled_result(rows)
+    is_number = pooled.value is not None and scale is not None and not is_class
+    return structs.replace(
+        pooled,
+        normalized=scale.normalized(pooled.value)
+        if is_number and scale and pooled.value is not None
+        else None,
+        n_samples=sum(row.n_samples for row in rows),
+        n_failed=sum(row.n_failed for row in rows),
+        explanation=next((row.explanation for row in rows if row.explanation), ""),
+    )
+
+
+def _most_frequent_class(rows: Sequence[Result]) -> Result:
+    """The class that most judges chose; two that are equally frequent are conflicting."""
+    read = [row for row in rows if row.label is not None]
+    votes = Counter(row.label for row in read).most_common(2)
+    if not votes:
+        return rows[0]
+    if len(votes) == 2 and votes[0][1] == votes[1][1]:
+        return structs.replace(rows[0], value=None, label=None, status="conflicting")
+    return next(row for row in read if row.label == votes[0][0])
+
+
 def shortened(text: str, longest: int) -> str:
     """The beginning of a text, on one line."""
     flat = " ".join(text.split())
@@ -276,17 +403,3 @@ def shortened(text: str, longest: int) -> str:
 
 def _dot(subject: Subject | None) -> str:
     return f".{subject}" if subject else ""
-
-
-def _scores_and_choices(origin: Origin, results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
-    """Scores and choices; a failed row is a choice where its
-    criterion has no scale, or comes after its scores.
-    """
-    scores: list[Result] = []
-    choices: list[Result] = []
-    for result in results:
-        is_second = result.subject is None and any(score.criterion == result.criterion for score in scores)
-        has_scale = origin.scale_of(result.criterion) is not None
-        is_choice = result.choice is not None or is_second or not has_scale
-        (choices if is_choice and result.value is None else scores).append(result)
-    return scores, choices

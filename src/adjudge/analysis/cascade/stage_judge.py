@@ -1,0 +1,37 @@
+"""One judge of a cascade as it was calibrated: the stored prompt, the model and the settings of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import DataError
+from ...records import Protocol
+from ...results.manifest import protocols_of
+from ...store import open_store
+from .cascade_file import StageFile
+
+_SETTINGS = ("samples", "estimator", "order", "temperature", "max_tokens", "seed")
+
+
+class StageJudge(NamedTuple):
+    """What a stage asks, whom, and with which options of a run."""
+
+    protocols: tuple[Protocol, ...]
+    models: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def stage_judge(store: Path, stage: StageFile) -> StageJudge:
+    """The judge of a stage; `DataError` where its run has another protocol than the cascade was made with."""
+    with open_store(store, write=False) as opened:
+        run = opened.run(stage.run)
+        protocols = protocols_of(opened, run)
+    if ", ".join(protocols) != stage.protocol:
+        raise DataError(
+            f"{store}: run {run.name} has the protocol {', '.join(protocols)}, the cascade was "
+            f"calibrated with {stage.protocol}. Calibrate it again with adjudge cascade."
+        )
+    settings = {key: value for key in _SETTINGS if (value := run.manifest["settings"].get(key)) is not None}
+    models = tuple(str(model["spec"]) for model in run.manifest["models"])
+    return StageJudge(tuple(protocols.values()), models, settings)

@@ -1,0 +1,203 @@
+"""A judge as an object: one item, many, in async code, as a panel, with a map of scores and as a cascade."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import adjudge
+from adjudge.errors import BudgetReached, DataError, NoScore
+from adjudge.models.fake import FakeModel
+from adjudge.score_map import ScoreCurve, ScoreMap, written_score_map
+from adjudge.store import open_store
+from running import EXAMPLES
+from running import adjudge as command
+
+RUBRIC = EXAMPLES / "tact.toml"
+FOUR = "fake:text=Feedback: It is kind. [RESULT] 4"
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def judge() -> Iterator[adjudge.Judge]:
+    with adjudge.Judge("prometheus/direct", FOUR, rubric=RUBRIC) as judge:
+        yield judge
+
+
+def test_a_verdict_is_a_number_with_its_origin(judge: adjudge.Judge) -> None:
+    verdict = judge(task="Where is my refund?", response="It is on its way.")
+    assert (verdict.score, verdict.status, verdict.how) == (4, "ok", "strict")
+    assert verdict.explanation == "It is kind."
+    assert float(verdict) == 4
+    assert verdict == 4
+    assert 3 < verdict <= 4.0
+    assert verdict.normalized == 0.75
+    assert verdict.cost_usd is None or verdict.cost_usd == 0
+
+
+def test_a_failed_judgment_is_no_number() -> None:
+    judge = adjudge.Judge("prometheus/direct", "fake:text=What a day.", rubric=RUBRIC)
+    verdict = judge(task="t", response="r")
+    assert (verdict.score, verdict.status) == (None, "unparsed")
+    for use in (float, lambda v: v > 3, lambda v: v == 3, lambda v: v <= 5, lambda v: v != 4, bool):
+        with pytest.raises(adjudge.AdjudgeError):
+            use(verdict)
+    with pytest.raises(NoScore, match=r"failed \(unparsed\)"):
+        float(verdict)
+    judge.close()
+
+
+def test_all_items_of_a_judge_are_one_run_and_cost_nothing_again() -> None:
+    model = FakeModel(lambda call: f"ok [RESULT] {len(call.messages[-1].content) % 5 + 1}")
+    judge = adjudge.Judge("prometheus/direct", model, rubric=RUBRIC)
+    first = [judge(task="t", response=text).score for text in ("a", "bb", "ccc")]
+    again = judge.many([{"task": "t", "response": text} for text in ("ccc", "a", "dddd")])
+    assert [verdict.score for verdict in again][:2] == [first[2], first[0]]
+    assert model.n_asked == 4
+    name = judge.run
+    judge.close()
+    run = adjudge.open_run(name)
+    assert len(run.results()) == 4
+    assert run.status == "done"
+    later = adjudge.Judge("prometheus/direct", model, rubric=RUBRIC)
+    assert later(task="t", response="bb").score == first[1]
+    assert model.n_asked == 4
+    later.close()
+    for words in (("report", name), ("export", name), ("runs", "show", name), ("sample", name, "-n", "2")):
+        done = command(*words)
+        assert done.code == 0, done.err
+
+
+def test_an_id_with_another_text_is_another_item(judge: adjudge.Judge) -> None:
+    judge(id="x", task="t", response="one")
+    assert judge(id="x", task="t", response="two").item == "x-2"
+    assert judge(id="x", task="t", response="one").item == "x"
+    assert judge(id="x", task="t", response="two").item == "x-2"
+
+
+def test_many_callers_in_async_code_share_a_judge(judge: adjudge.Judge) -> None:
+    async def all_of_them() -> list[adjudge.Verdict]:
+        return await asyncio.gather(*(judge.ask(task="t", response=f"text {k % 20}") for k in range(60)))
+
+    verdicts = asyncio.run(all_of_them())
+    assert {verdict.score for verdict in verdicts} == {4}
+    with open_store("adjudge.db", write=False) as store:
+        assert store.totals(store.run(judge.run)).items == 20
+
+
+def test_two_processes_use_one_judge_at_once() -> None:
+    code = (
+        "import adjudge, sys\n"
+        f"judge = adjudge.Judge('prometheus/direct', {FOUR!r}, rubric={str(RUBRIC)!r})\n"
+        "for k in range(15): judge(task='t', response=f'{sys.argv[1]} {k}'); judge(task='t', response=str(k))\n"
+        "print(judge.run)"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, name], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    names = {process.communicate()[0].strip() for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(names) == 1
+    results = adjudge.open_run(names.pop()).results()
+    assert len(results) == len({result.item for result in results}) == 45
+
+
+def test_a_panel_is_the_mean_and_shows_every_judge() -> None:
+    judge = adjudge.Judge("prometheus/direct", "fake:text=[RESULT] 2", rubric=RUBRIC)
+    panel = judge.panel("fake:text=[RESULT] 5", "fake:text=no answer")
+    verdict = panel(task="t", response="r")
+    assert verdict == 3.5
+    assert [v.status for v in verdict.judges.values()] == ["ok", "ok", "unparsed"]
+    assert [v.score for v in verdict.judges.values()] == [2, 5, None]
+    panel.close()
+
+
+def test_a_panel_of_choices_votes() -> None:
+    models = ["fake:text=[RESULT] A", "fake:text=nothing"]
+    judge = adjudge.Judge("prometheus/pairwise", models, rubric=RUBRIC, order="given")
+    verdict = judge(instruction="i", response_a="x", response_b="y")
+    assert verdict == "a"
+    assert verdict.status == "ok"
+    judge.close()
+
+
+def test_a_map_of_scores_belongs_to_the_judge() -> None:
+    curve = ScoreCurve(FOUR, "tact", "isotonic", 50, x=(0.0, 0.75, 1.0), y=(0.0, 0.25, 1.0))
+    Path("map.toml").write_text(written_score_map(ScoreMap((curve,))), encoding="utf-8")
+    judge = adjudge.Judge("prometheus/direct", FOUR, rubric=RUBRIC, map_scores="map.toml")
+    verdict = judge(task="t", response="r")
+    assert verdict == 2
+    assert "mapped" in verdict.flags
+    judge.close()
+
+
+def test_a_budget_holds_for_all_uses_together() -> None:
+    judge = adjudge.Judge("prometheus/direct", FOUR, rubric=RUBRIC, price=(1e6, 1e6), budget=200.0)
+    with pytest.raises(BudgetReached):
+        [judge(task="t", response=f"text {k}") for k in range(50)]
+    assert 0 < len(adjudge.open_run(judge.run).results()) < 10
+    judge.close()
+
+
+def test_mistakes_name_the_field_and_no_temporary_file(judge: adjudge.Judge) -> None:
+    with pytest.raises(DataError, match="Did you mean 'response'"):
+        judge(task="t", respnse="r")
+    with pytest.raises(DataError, match="'response'") as missing:
+        judge(task="t")
+    assert "items.jsonl" not in str(missing.value)
+    with pytest.raises(DataError, match="Did you mean 'samples'"):
+        adjudge.Judge("prometheus/direct", FOUR, sample=3)
+
+
+def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_unsure() -> None:
+    def kind(k: int) -> str:
+        return "doubtful" if k % 10 == 0 else "hard" if k % 3 == 0 else "easy"
+
+    def write(name: str, rows: list[dict[str, object]]) -> None:
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    texts = {k: f"{kind(k)} answer number {k} ends" for k in range(120)}
+    write("items.jsonl", [{"id": f"i{k}", "instruction": "Hi.", "response": t} for k, t in texts.items()])
+    write(
+        "labels.jsonl",
+        [{"item": f"i{k}", "rater": "r", "value": 1 if kind(k) == "doubtful" else 4} for k in range(120)],
+    )
+    for name, sure in (("cheap", ("easy",)), ("dear", ("easy", "hard"))):
+        scores = {k: (4, 4, 4) if kind(k) in sure else (1, 3, 5) for k in range(240)}
+        write(
+            f"{name}.jsonl",
+            [
+                {"match": f"number {k} ends", "text": f"So. [RESULT] {score}"}
+                for k, three in scores.items()
+                for score in three
+            ],
+        )
+        done = command(
+            "run", "items.jsonl", "-p", "prometheus/direct", "--rubric", RUBRIC, "-m",
+            f"fake:script={name}.jsonl", "--samples", "3", "--run", name, "--concurrency", "1", "--quiet",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+    made = command(
+        "cascade", "cheap", "dear", "--labels", "labels.jsonl", "--agree", "0.9", "--within", "0.5",
+        "--risk", "0.2", "-o", "cascade.toml",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    judge = adjudge.Judge(cascade="cascade.toml", concurrency=1)
+    rows = [{"instruction": "Hi.", "response": f"{kind(k)} answer number {k} ends"} for k in (121, 123, 130)]
+    easy, hard, doubtful = judge.many(rows)
+    assert (easy.decided_by, easy.score) == ("cheap", 4)
+    assert (hard.decided_by, hard.score) == ("dear", 4)
+    assert (doubtful.decided_by, doubtful.score) == (None, None)
+    with pytest.raises(NoScore, match="no judge was sure"):
+        float(doubtful)
