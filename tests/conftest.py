@@ -25,9 +25,9 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
 
-# What the viewer keeps between two starts must not come from an earlier run of the tests, nor stay behind.
+# What the viewer keeps between two starts, and what a user has confirmed of run files, must not come from an earlier run of the tests, nor stay behind.
 _CACHE = tempfile.TemporaryDirectory(prefix="adjudge-tests-")
-os.environ["XDG_CACHE_HOME"] = _CACHE.name
+os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = _CACHE.name
 
 # `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.
 typer.main.get_command = functools.cache(typer.main.get_command)

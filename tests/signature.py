@@ -28,8 +28,8 @@ def declared_parameters() -> list[str]:
         assert isinstance(field.annotation.slice, ast.Tuple), "Annotated[type, Option(…)]"
         assert field.value is not None, "every option has a default"
         kind, default = ast.unparse(field.annotation.slice.elts[0]), ast.unparse(field.value)
-        if factory := re.fullmatch(r"field\(default_factory=(\w+)\)", default):
-            default = f"{factory[1]}()"
+        if default.startswith("field(default_factory="):  # decided at each call, not at the import
+            kind, default = f"{kind} | None", "None"
         parameters.append(f"{ast.unparse(field.target)}: {kind} = {default}")
     return parameters
 

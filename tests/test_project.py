@@ -39,6 +39,8 @@ ONLY_IN = {
     "starlette": "web",
     "uvicorn": "web",
     "jinja2": "web",
+    "markdown_it": "web",
+    "pygments": "web",
     "polars": "data",
 }
 

@@ -81,6 +81,14 @@ def test_results_show_themselves_in_a_notebook_without_touching_its_page(tmp_pat
         assert not Page(html).unbalanced
 
 
+def test_the_store_of_the_environment_is_read_when_a_run_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADJUDGE_STORE", str(tmp_path / "named.db"))
+    assert adjudge.run(ROWS, **OPTIONS).store == str(tmp_path / "named.db")
+    assert adjudge.open_run().progress.done == 4
+
+
 def test_a_misspelt_option_is_reported_with_the_name_that_may_be_meant() -> None:
     with pytest.raises(DataError, match=r"run has no option .sample.\. Did you mean .samples."):
         adjudge.run(ROWS, sample=3)  # type: ignore[arg-type]

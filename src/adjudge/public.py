@@ -248,7 +248,7 @@ def run(
     shard: str | None = None,
     ray: str | None = None,
     replicas: int | None = None,
-    store: str | Path = default_store(),
+    store: str | Path | None = None,
     watcher: Watcher | None = None,
     **unknown: Never,
 ) -> Run:
@@ -303,7 +303,7 @@ async def run_async(
     shard: str | None = None,
     ray: str | None = None,
     replicas: int | None = None,
-    store: str | Path = default_store(),
+    store: str | Path | None = None,
     watcher: Watcher | None = None,
     **unknown: Never,
 ) -> Run:
@@ -314,4 +314,6 @@ async def run_async(
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `run`; an unknown one is reported with the name that may be meant."""
     unknown = arguments.pop("unknown")
+    if arguments["store"] is None:
+        del arguments["store"]  # the environment names it, or the default
     return {**arguments, **unknown}

@@ -105,10 +105,10 @@ protocol = "opinion-summary/fluency"
 models = ["cheap", "here"]
 """
     )
-    assert adjudge("run", "both").code == 6
+    assert adjudge("run", "both", "--trust-run-file").code == 6
     assert len(host.live) == 6
     assert "Not all judges have answered: calls are in open batches." in adjudge("report", "both").out
-    assert adjudge("run", "both", "--wait").code == 0
+    assert adjudge("run", "both", "--wait", "--trust-run-file").code == 0
     assert len(host.live) == 6
     assert command  # the items
 

@@ -305,6 +305,15 @@ def test_score(judge):
     assert "called 4.0" in output_of(result)
 
 
+def test_a_run_file_beside_the_tests_is_not_read(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".toml", adjudge='[models.m]\nmodel = "http://127.0.0.1:9/v1#x"\nkey_env = "HOME"\n')
+    code = f"""
+def test_score(judge):
+    judge("geval/score", {GREETING}, model="m")
+"""
+    assert "'m' is not a model." in output_of(outcome_of(pytester, code))
+
+
 def test_mistakes_are_reported_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
     code = f"""
 def test_no_judge(judge):

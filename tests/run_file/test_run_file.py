@@ -146,8 +146,9 @@ def test_a_flag_wins_over_a_models_own_parameter(place: Path) -> None:
             '[runs.r]\nitems = "answers.jsonl"\nmap = { task = "question", response = "text" }\n'
             'criterion = "Is it?"\nmodels = ["m"]\ntemperature = 0.1\nlimit = 1\n',
         )
-        assert adjudge("run", "r", "-q").code == 0
-        assert adjudge("run", "r", "-q", "--run", "two", "--temperature", "0.3").code == 0
+        assert adjudge("run", "r", "-q", "--trust-run-file").code == 0
+        done = adjudge("run", "r", "-q", "--trust-run-file", "--run", "two", "--temperature", "0.3")
+        assert done.code == 0
         sent = [(request.json["temperature"], request.json["max_tokens"]) for request in server.requests]
     assert sent == [(0.7, 77), (0.3, 77)]
 
@@ -366,7 +367,8 @@ def test_keys_of_the_run_file_go_to_their_own_hosts(place: Path) -> None:
             '[runs.r]\nitems = "answers.jsonl"\nmap = { task = "question", response = "text" }\n'
             'criterion = "c"\nmodels = ["one", "two"]\n',
         )
-        done = adjudge("run", "r", "-q", ONE_KEY="first-key-111111", TWO_KEY="second-key-222222")
+        keys = {"ONE_KEY": "first-key-111111", "TWO_KEY": "second-key-222222"}
+        done = adjudge("run", "r", "-q", "--trust-run-file", **keys)
         assert done.code == 0, done.err
         assert {request.headers["authorization"] for request in first.requests} == {"Bearer first-key-111111"}
         assert {request.headers["authorization"] for request in second.requests} == {
@@ -374,7 +376,7 @@ def test_keys_of_the_run_file_go_to_their_own_hosts(place: Path) -> None:
         }
         assert {request.headers.get("x-team") for request in first.requests} == {"search"}
         assert {request.headers.get("x-team") for request in second.requests} == {None}
-        assert adjudge("models", "test", "one", "--json", ONE_KEY="first-key-111111").json["answers"]
+        assert adjudge("models", "test", "one", "--json", "--trust-run-file", **keys).json["answers"]
 
 
 def test_an_alias_reuses_the_replies_of_the_same_model(judged: Callable[..., Outcome]) -> None:
@@ -506,12 +508,12 @@ def test_judges_can_write_the_steps_of_one_of_several_criteria(place: Path) -> N
             'judge = [{ criterion = "Is it polite?", name = "polite", steps = "generate" }, { '
             'criterion = "Is it short?" }]\n',
         )
-        done = adjudge("run", "r", "-q", "--json")
+        done = adjudge("run", "r", "-q", "--json", "--trust-run-file")
         assert done.code == 0, done.err
         prompts = [prompt_of(request) for request in server.requests]
         assert sum("Write down the steps" in prompt for prompt in prompts) == 1
         assert sum("Look at the greeting." in prompt for prompt in prompts) == 6
-        assert adjudge("run", "r", "-q").code == 0
+        assert adjudge("run", "r", "-q", "--trust-run-file").code == 0
         assert len(server.requests) == 13
     assert set(done.json["criteria"]) == {"polite", "short"}
 

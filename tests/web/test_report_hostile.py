@@ -9,8 +9,6 @@ import re
 from pathlib import Path
 
 import pytest
-from adjudge.web.parts.marks import marked
-from adjudge.web.parts.safe_text import plain, shown, with_bdi
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -19,6 +17,8 @@ from adjudge.analysis.item_view.shown_text import shorten
 from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
+from adjudge.web.parts.marks import marked
+from adjudge.web.parts.safe_text import plain, shown, with_bdi
 from adjudge.web.templating import environment
 from pageparsing import Page, acting
 from running import adjudge, as_id, write_rows

@@ -14,6 +14,7 @@ from .flag_values import parse_scale
 from .markdown import markdown_of
 from .options import AS_JSON, STORE
 from .run import carry_out
+from .run_file import CONFIG, TRUST_RUN_FILE
 from .run_options import takes_run_options
 from .run_request import request_of
 from .terminal import print_json, print_sections, print_text
@@ -70,9 +71,8 @@ def audit_command(
         metavar="LOW,HIGH",
         help="With --scores: the ends of the scale; default: the lowest and the highest score.",
     ),
-    config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="Run file; default: adjudge.toml, if it exists."
-    ),
+    config: Path = CONFIG,
+    _trust_run_file: bool = TRUST_RUN_FILE,
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),

@@ -12,6 +12,7 @@ import typer
 from ..errors import DataError
 from .markdown import markdown_of
 from .options import ABOUT, AS_JSON, RUN, STORE
+from .run_file import TRUST_RUN_FILE, read_confirmed
 from .run_options import was_given
 from .terminal import ignore_broken_pipe, print_json, print_sections, print_text
 
@@ -84,6 +85,7 @@ def gate_command(
         metavar="FILE",
         help="Run file with [gate] and [gate.RUN]; default: adjudge.toml, if it exists.",
     ),
+    _trust_run_file: bool = TRUST_RUN_FILE,
     accept_unclear: bool = typer.Option(
         False, "--accept-unclear", help="Exit 0 instead of 3 where there is not enough evidence to decide."
     ),
@@ -100,12 +102,12 @@ def gate_command(
     worse, 3 not enough evidence, 4 the judge failed too often.
     """
     from ..analysis.gate.rules import make_rules
-    from ..analysis.gate.run_file import store_of
     from ..analysis.gate.words import gate_sections
     from ..analysis.trust.judge_card import check_about
 
+    file = read_confirmed(config, for_gate=True)
     rules = make_rules(
-        config,
+        file,
         min=least,
         max=most,
         max_drop=max_drop,
@@ -120,8 +122,8 @@ def gate_command(
         max_shift=max_shift,
         max_injection=max_injection,
     )
-    if not was_given(ctx, "store"):
-        store = store_of(config, run) or store
+    if file is not None and not was_given(ctx, "store"):
+        store = file.store_of(run) or store
     check_about(about)
     verdict = _verdict(run, rules, store, seed, cast("About", about))
     if junit is not None:

@@ -300,7 +300,8 @@ def _show_first_prompt(config: Path, plan: Plan) -> None:
     from ..engine.dry_run import dry_run
     from ..run_file.read import read_run_file
 
-    file = read_run_file(config)
+    # The user has just chosen what the file names.
+    file = read_run_file(config, lambda _file, _names: True)
     assert file is not None
     try:
         estimate = dry_run(Request(**file.keywords(plan.name, {"limit": 1})))

@@ -9,6 +9,7 @@ import typer
 
 from .flag_values import parse_key_env
 from .options import AS_JSON
+from .run_file import CONFIG, TRUST_RUN_FILE, read_confirmed
 from .run_options import run_option
 from .terminal import print_json, print_table
 
@@ -58,24 +59,24 @@ def try_model(
         ..., metavar="MODEL", help="A model, written as for -m, or a model of the run file."
     ),
     key_env: list[str] = run_option("key_env"),
-    config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="Run file; default: adjudge.toml, if it exists."
-    ),
+    config: Path = CONFIG,
+    _trust_run_file: bool = TRUST_RUN_FILE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Send a real request to a model: does it answer, return log-probabilities, accept a JSON schema?"""
     import asyncio
 
-    from ..analysis.gate.run_file import read_checked
     from ..engine.model_choices import model_choices
     from ..engine.request import Request
     from ..models import Model, Network, Probe, parse_model
 
-    file = read_checked(config) if config is not None or not any(sign in model for sign in ":=/") else None
+    may_be_alias = not any(sign in model for sign in ":=/")
+    file = read_confirmed(config) if config is not None or may_be_alias else None
+    keys = parse_key_env(key_env) if key_env else None
     request = Request(
         items=(),
-        model=model if file is None else file.model(model),
-        key_env=parse_key_env(key_env) if key_env else None,
+        model=model if file is None else file.chosen_models([model], {"key_env": keys}),
+        key_env=keys,
     )
     (choice,) = model_choices(request)
     assert not isinstance(choice, Model)

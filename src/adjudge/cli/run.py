@@ -15,6 +15,7 @@ from ..errors import BudgetReached, DataError, HostDown, RateLimited
 from .completion import protocol_ids
 from .dry_run import print_dry_run
 from .options import AS_JSON, STORE
+from .run_file import CONFIG, TRUST_RUN_FILE
 from .run_options import takes_run_options
 from .run_request import request_of
 from .terminal import print_error, print_json, print_text
@@ -55,9 +56,8 @@ def run_command(
         ),
     ),
     *,
-    config: Path = typer.Option(
-        None, "--config", metavar="FILE", help="Run file; default: adjudge.toml, if it exists."
-    ),
+    config: Path = CONFIG,
+    _trust_run_file: bool = TRUST_RUN_FILE,
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),

@@ -13,6 +13,7 @@ import typer
 from ..data import is_address
 from ..errors import DataError
 from .flag_values import PARSERS, parse_steps
+from .run_file import read_confirmed
 from .run_options import was_given
 
 if TYPE_CHECKING:
@@ -63,11 +64,7 @@ def _keywords(items: str | None, flags: dict[str, Any], config: Path | None) -> 
     names = flags.get("model", [])
     is_table = items is not None and (is_address(items) or Path(items).exists())
     needs_file = not is_table or config is not None or any(map(_may_be_alias, names))
-    file = None
-    if needs_file:
-        from ..analysis.gate.run_file import read_checked
-
-        file = read_checked(config)
+    file = read_confirmed(config) if needs_file else None
     if file is None:
         if items is None:
             raise DataError(
@@ -77,7 +74,7 @@ def _keywords(items: str | None, flags: dict[str, Any], config: Path | None) -> 
         return {"items": items, **flags}
     name = file.run_named(items)
     if name is None:
-        return {"items": items, **flags, "model": [file.model(spec) for spec in names]}
+        return {"items": items, **flags, "model": file.chosen_models(names, flags)}
     keywords = file.keywords(name, flags)
     if "items" not in keywords:
         raise DataError(f"{file.path} runs.{name}: it has no items. Add items = …, the file of items.")

@@ -29,8 +29,12 @@ def name_and_address(provider: Provider, spec: str, rest: str) -> tuple[str, str
     if not given:
         # Vertex has its worldwide endpoint on a host without a prefix.
         return name, provider.address.format(**filled).replace("//global-", "//") + path
-    given = _ollama_url(given) if provider.address_env == "OLLAMA_HOST" else given
-    return name, checked_url(given, provider.address_env) + path
+    return name, checked_url(provider_address(provider, given), provider.address_env) + path
+
+
+def provider_address(provider: Provider, given: str) -> str:
+    """The address that the variable of a provider holds, as that provider reads it."""
+    return _ollama_url(given) if provider.address_env == "OLLAMA_HOST" else given
 
 
 def _variable(variable: str, spec: str) -> str:

@@ -30,5 +30,11 @@ def set_headers(model: Model, headers: dict[str, str]) -> None:
             raise ModelError(f"{model.name}: header '{name:.80}' cannot be set. Leave it out.")
         if not (value.isascii() and value.isprintable()):
             raise ModelError(f"{model.name}: header {name} holds line breaks or characters beyond ASCII.")
-        variable = _FROM_VARIABLE.fullmatch(value)
-        model.headers[name] = KeySource(variable[1] or variable[2]) if variable else value
+        variable = header_variable(value)
+        model.headers[name] = KeySource(variable) if variable else value
+
+
+def header_variable(value: str) -> str | None:
+    """The environment variable that the value of a header is read from; none where it is written out."""
+    match = _FROM_VARIABLE.fullmatch(value)
+    return None if match is None else match[1] or match[2]

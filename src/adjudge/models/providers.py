@@ -28,6 +28,7 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     query: dict[str, str] = {}
     query_env: dict[str, str] = {}
     key_env: str = ""
+    other_keys: tuple[str, ...] = ()
     header: Literal["bearer", "api-key", "x-api-key"] = "bearer"
     thinking: Literal["", "google", "openrouter"] = ""
     publisher: str = ""

@@ -84,7 +84,7 @@ def _judge(spec: str, key_env: str | None, price: Price | None, network: Network
     if price is not None and not all(0 <= part < float("inf") for part in price):
         raise ModelError(f"price {price[0]},{price[1]}: both must be at least 0, in USD per million tokens.")
     start, _, rest = spec.partition(":")
-    if _without_wire(spec).startswith(("http://", "https://")):
+    if addresses_in(spec):
         return _server(spec, key_env, price, network)
     if start in providers() and rest:
         return _of_provider(spec, start, rest, key_env, price, network)
@@ -117,17 +117,22 @@ def _without_wire(spec: str) -> str:
     return rest if plus and wire in _DECISIONS else spec
 
 
+def addresses_in(spec: str) -> list[str]:
+    """The addresses that a spec names itself, one for each replica; none where it names a provider or a file."""
+    plain = _without_wire(spec)
+    if not plain.startswith(("http://", "https://")):
+        return []
+    return _ANOTHER_ADDRESS.split(plain.partition("#")[0])
+
+
 def _server(spec: str, key_env: str | None, price: Price | None, network: Network | None) -> Model:
     """An OpenAI-compatible server, or one of a decision model: the address before the #, the name of the model after it.
     Several addresses are replicas of one model."""
     plain = _without_wire(spec)
     wire = spec.removesuffix(plain)
     form, path = _DECISIONS[wire[:-1]] if wire else (openai.OpenAIModel, openai.PATH)
-    addresses, _, name = plain.partition("#")
-    bases = [
-        checked_url(address, "the address").removesuffix(path)
-        for address in _ANOTHER_ADDRESS.split(addresses)
-    ]
+    name = plain.partition("#")[2]
+    bases = [checked_url(address, "the address").removesuffix(path) for address in addresses_in(spec)]
     base = bases[0]
     if not name:
         raise ModelError(

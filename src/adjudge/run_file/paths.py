@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PATH_KEYS = ("items", "rubric", "examples", "store")
+PATH_KEYS = ("items", "rubric", "examples", "map_scores", "store")
 
 
 FILE_FORMS = ("replay:", "fake:script=", "local:")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from ..errors import DataError, ModelError, listed
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
 from ..run_options.options import JudgeSettings
-from .gate_table import GATE_KEYS, GATE_TABLES, GateCheck
+from .confirmed import Confirm, check_confirmed
+from .gate_table import GATE_FILES, GATE_KEYS, GATE_TABLES, gate_problems
+from .outside_names import outside_names
+from .own_keys import check_own_keys
 from .paths import PATH_KEYS, as_texts, model_path, protocol_path, resolved_path, resolved_paths
 from .tables import converted_table, run_settings, unknown_key
 
@@ -54,7 +57,7 @@ class RunFile(Struct, frozen=True):
         for key in GATE_TABLES:
             if isinstance(shared.get(key), dict) and isinstance(for_run.get(key), dict):
                 merged[key] = {**shared[key], **for_run[key]}
-        for key in ("baseline_store", "labels", "baseline_labels"):
+        for key in GATE_FILES:
             if isinstance(merged.get(key), str) and merged[key] != "store":
                 merged[key] = resolved_path(self.path, merged[key])
         return merged
@@ -72,10 +75,25 @@ class RunFile(Struct, frozen=True):
         if judges := table.get("judge"):
             overridden = {key: "" for key in ("steps", "examples") if flags.get(key)}
             table["judge"] = [structs.replace(judge, **overridden) for judge in judges]
-        keywords = {"run": name, **table, **flags}
-        named = flags.get("model") or models
-        keywords["model"] = [_without(self.model(entry), flags) for entry in named]
-        return keywords
+        chosen = self.chosen_models(flags.get("model") or models, flags, table.get("key_env"))
+        return {"run": name, **table, **flags, "model": chosen}
+
+    def chosen_models(
+        self, names: Sequence[str], flags: Mapping[str, Any], key_env: str | Mapping[str, str] | None = None
+    ) -> list[str | NamedModel]:
+        """The models that are meant by aliases or specs, with the parameters of the flags in place of their
+        own.
+
+        `key_env` is the key variable of the run. Raises where this file sends a provider's key to another host.
+        """
+        models = [_without(self.model(name), flags) for name in names]
+        check_own_keys(self.path, models, key_env, flags.get("key_env"))
+        return models
+
+    def store_of(self, run: str) -> Path | None:
+        """The store that this file names for a run."""
+        path = self.runs.get(run, {}).get("store")
+        return None if path is None else Path(path)
 
     def run_named(self, text: str | None) -> str | None:
         """The run that the first argument of `adjudge run` names; none where it names a file of items."""
@@ -105,11 +123,13 @@ def _without(model: str | NamedModel, flags: Mapping[str, Any]) -> str | NamedMo
 
 
 def read_run_file(
-    path: str | Path | None = None, gate_check: GateCheck | None = None, *, for_gate: bool = False
+    path: str | Path | None = None, confirm: Confirm | None = None, *, for_gate: bool = False
 ) -> RunFile | None:
     """The run file; raises with all its problems. None where no path is given and there is no default file.
 
-    A gate may share the file with other tools: only tables that look like ours are problems there.
+    A file that names variables, addresses or files outside its folder is refused until the user has confirmed
+    these names; `confirm` asks. A gate may share the file with other tools: only tables that look like ours
+    are problems there.
     """
     file = Path(path) if path is not None else Path(DEFAULT_FILE)
     if path is None and not file.exists():
@@ -117,7 +137,9 @@ def read_run_file(
     document = read_document(file)
     if for_gate:
         document = {key: table for key, table in document.items() if _is_ours(key)}
-    return run_file_of(document, file, gate_check)
+    read = run_file_of(document, file)
+    check_confirmed(file, outside_names(file, read.models, read.runs, read.gate), confirm)
+    return read
 
 
 def _is_ours(key: str) -> bool:
@@ -135,7 +157,7 @@ def read_document(file: Path) -> dict[str, Any]:
         raise DataError(f"{file} is not TOML: {error}. Correct it.") from error
 
 
-def run_file_of(document: dict[str, Any], file: Path, gate_check: GateCheck | None = None) -> RunFile:
+def run_file_of(document: dict[str, Any], file: Path) -> RunFile:
     """The tables of a file as a `RunFile`; raises with all its problems."""
     problems: list[str] = []
     problems += [f"{key}: {unknown_key(key, _TOP_KEYS)}" for key in document if key not in _TOP_KEYS]
@@ -146,20 +168,24 @@ def run_file_of(document: dict[str, Any], file: Path, gate_check: GateCheck | No
         for name, values in tables["runs"].items()
         if (table := _run(name, values, models, file, problems)) is not None
     }
-    if gate_check is not None:
-        problems += gate_check(tables["gate"])
-        problems += [
-            f"gate.{name}: there is no run of that name. Did you mean '{near[0]}'?"
-            for name, values in tables["gate"].items()
-            if isinstance(values, Mapping) and name not in GATE_KEYS and name not in runs
-            if (near := difflib.get_close_matches(name, runs, 1))
-        ]
+    problems += gate_problems(tables["gate"])
+    problems += [
+        f"gate.{name}: there is no run of that name. Did you mean '{near[0]}'?"
+        for name, values in tables["gate"].items()
+        if isinstance(values, Mapping) and name not in GATE_KEYS and name not in runs
+        if (near := difflib.get_close_matches(name, runs, 1))
+    ]
     if problems:
         raise DataError(listed(str(file), problems))
-    resolved = {
-        name: structs.replace(model, model=model_path(model.model, file)) for name, model in models.items()
-    }
-    return RunFile(file, resolved, runs, tables["gate"])
+    return RunFile(
+        file, {name: _resolved(model, file) for name, model in models.items()}, runs, tables["gate"]
+    )
+
+
+def _resolved(model: ModelSettings, file: Path) -> ModelSettings:
+    """The model with its paths from the folder of the file."""
+    of_scores = None if model.map_scores is None else resolved_path(file, model.map_scores)
+    return structs.replace(model, model=model_path(model.model, file), map_scores=of_scores)
 
 
 def _table(document: Mapping[str, Any], key: str, problems: list[str]) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from markupsafe import Markup
 
 from ..version import __version__
 from ..words import NO_VALUE, count, duration, number, share, signed, status_text
+from .parts.marks import hits, marked
 from .parts.names import judge_name, middle, name_ends
-from .parts.rich_text import hits, marked, plain, rendered, shown, with_bdi
+from .parts.rich_text import rendered
+from .parts.safe_text import plain, shown, with_bdi
 
 
 def render(name: str, **context: Any) -> str:

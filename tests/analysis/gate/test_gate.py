@@ -18,9 +18,10 @@ from adjudge.analysis.gate.gate import verdict_of
 from adjudge.analysis.gate.gate_input import GateInput
 from adjudge.analysis.gate.not_enough_evidence import more_needed, outcome_of
 from adjudge.analysis.gate.rules import make_rules
-from adjudge.analysis.gate.thresholds import Allowed
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label
+from adjudge.run_file.read import read_run_file
+from adjudge.run_file.thresholds import Allowed
 from adjudge.store import open_store
 from judged import cycle, judged_run
 from running import Outcome, write_rows
@@ -285,7 +286,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, named: list[s
     file = tmp_path / "adjudge.toml"
     file.write_text(text)
     with pytest.raises(DataError) as caught:
-        make_rules(file)
+        make_rules(read_run_file(file, for_gate=True))
     assert all(word in str(caught.value) for word in ("adjudge.toml", *named))
 
 

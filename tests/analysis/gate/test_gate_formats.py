@@ -14,6 +14,7 @@ from adjudge.analysis.gate.junit import junit
 from adjudge.analysis.gate.rules import make_rules
 from adjudge.analysis.gate.verdict import Verdict
 from adjudge.records import Estimate
+from adjudge.run_file.read import read_run_file
 from judged import cycle, judged_run
 from running import Outcome, adjudge
 
@@ -219,7 +220,7 @@ def test_every_action_of_the_workflow_is_marked_to_be_pinned() -> None:
 
 
 def test_the_thresholds_that_we_show_are_understood() -> None:
-    rules = make_rules(CI / "adjudge.toml")
+    rules = make_rules(read_run_file(CI / "adjudge.toml", for_gate=True))
     assert (rules.min, rules.max_drop, rules.baseline) == ({"tact": 3.5}, {"tact": 0.3}, "main")
 
 

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.web.parts.marks import hits, marked
 from adjudge.web.parts.names import middle
-from adjudge.web.parts.rich_text import hits, marked, rendered, shown
+from adjudge.web.parts.rich_text import rendered
+from adjudge.web.parts.safe_text import shown
 from running import DIRECT, adjudge, answers, write_rows
 from webclient import Browser
 
@@ -23,7 +25,7 @@ from webclient import Browser
     [
         ("# Head\n\ntext", '<p class="md-head md-h1">Head</p><p>text</p>'),
         ("- one\n- two", "<ul><li>one</li><li>two</li></ul>"),
-        ("3. one\n   - in\n4. two", '<ol start="3"><li><p>one</p><ul><li>in</li></ul></li><li>two</li></ol>'),
+        ("3. one\n   - in\n4. two", '<ol start="3"><li>one<ul><li>in</li></ul></li><li>two</li></ol>'),
         ("> said\n> so", "<blockquote><p>said\nso</p></blockquote>"),
         ("so **much** `x<y`", "<p>so <strong>much</strong> <code>x&lt;y</code></p>"),
         (
@@ -116,6 +118,29 @@ def test_a_mark_in_rendered_text_is_the_text_that_was_read_or_the_raw_text_is_sh
     if page is not None and start < end:
         inside = "".join(re.findall(r'<mark class="span" title="read">(.*?)</mark>', str(page), re.S))
         assert places(inside) == places(str(shown(whole[start:end])))
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_rendering_hides_no_letter(text: str) -> None:
+    page = rendered(text)
+    if page is not None:
+        seen = [letter for letter in places(str(page)) if letter.isalpha()]
+        hidden = [letter for letter in text if letter.isalpha() and letter not in seen]
+        # Only the language of a fence is not shown.
+        assert not hidden or "```" in text or "~~~" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a |\n|---|\n| b | lost |",
+        "[ref]: http://example.org 'title'\n\n**b**",
+        "**b**\n\n" + "> " * 40 + "deep",
+    ],
+)
+def test_a_text_of_which_a_part_would_vanish_is_shown_as_it_is_or_whole(text: str) -> None:
+    page = rendered(text)
+    assert page is None or all(word in places(str(page)) for word in re.findall(r"[a-z]+", text))
 
 
 @pytest.mark.parametrize(

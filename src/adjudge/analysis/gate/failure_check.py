@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ...run_file.thresholds import Allowed
 from ...stats import wilson
 from ...words import count, share
 from .check import Check
 from .gated_criterion import GatedCriterion
 from .outcome import Outcome
 from .rules import Rules
-from .thresholds import Allowed
 
 
 def failure_check(

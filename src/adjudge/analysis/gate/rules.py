@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
 from ...errors import DataError
-from ...run_file.read import DEFAULT_FILE
-from .run_file import read_gate
-from .thresholds import DEFAULT_ALLOWED, Allowed, parse_allowed, parse_most, parse_threshold
+from ...run_file.gate_table import read_gate_table
+from ...run_file.read import DEFAULT_FILE, RunFile
+from ...run_file.thresholds import DEFAULT_ALLOWED, Allowed, parse_allowed, parse_most, parse_threshold
 
 
 class Rules(Struct, frozen=True):
@@ -39,7 +38,7 @@ class Rules(Struct, frozen=True):
 
 
 def make_rules(
-    config: str | Path | None,
+    file: RunFile | None,
     *,
     min: Sequence[str] = (),
     max: Sequence[str] = (),
@@ -55,8 +54,8 @@ def make_rules(
     max_shift: str | None = None,
     max_injection: str | None = None,
 ) -> Rules:
-    """The rules of a file for a run, overridden by those of the flags."""
-    config_table = read_gate(config, run)
+    """The rules of the run file for a run, overridden by those of the flags."""
+    config_table = {} if file is None else read_gate_table(file.gate_for(run), "gate", [])
     systems_in_file = config_table.get("system", ())
 
     def table(key: str, flag_value: Sequence[str]) -> dict[str, float]:

@@ -34,7 +34,7 @@ from ..items.filter import (
 from ..items.index import GAPS, field_text
 from ..items.listing import FIRST_COPY_SECONDS, ROWS_ON_A_PAGE, IndexedRow, Listing
 from ..page_addresses import run_named, tabs
-from ..parts.rich_text import snippet
+from ..parts.marks import snippet
 
 GAP_TITLES = (
     ("people", "Judge − people"),

@@ -29,8 +29,8 @@ from ..items.filter import Filter, Where, hits_in, read_filter
 from ..items.index import GAPS, field_text
 from ..items.listing import FIRST_COPY_SECONDS, Listing
 from ..page_addresses import query_number, run_named, tabs
+from ..parts.marks import snippet
 from ..parts.names import judge_name
-from ..parts.rich_text import snippet
 from ..parts.table import shade
 from .item import ItemPage
 from .items import ItemsPage

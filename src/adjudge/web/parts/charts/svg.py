@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from ..rich_text import plain
+from ..safe_text import plain
 
 # Elements of SVG
 

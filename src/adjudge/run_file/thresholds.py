@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...errors import DataError
+from ..errors import DataError
 
 
 class Allowed(Struct, frozen=True):
