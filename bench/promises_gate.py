@@ -14,7 +14,15 @@ from adjudge.analysis.gate.not_enough_evidence import outcome_of
 from adjudge.analysis.gate.verdict import corrected_for_number
 from adjudge.analysis.sampling.draw import draw
 from adjudge.records import Estimate
-from adjudge.stats import LabelStream, corrected_share, mean_test, ppi_mean, ppi_stratified, wilson
+from adjudge.stats import (
+    LabelStream,
+    corrected_mean_test,
+    corrected_share,
+    mean_test,
+    ppi_mean,
+    ppi_stratified,
+    wilson,
+)
 from promises import Check
 
 FIVE = np.arange(1.0, 6.0)
@@ -22,6 +30,8 @@ TWO = np.array([0.0, 1.0])
 CEILING = (0.05, 0.0, 0.0, 0.1, 0.85)
 HIGH = (0.02, 0.05, 0.1, 0.33, 0.5)
 MIDDLE = (0.1, 0.2, 0.4, 0.2, 0.1)
+HALVES = np.arange(0.0, 10.5, 0.5)
+TENS = (0.0, 0.0, 0.0, 0.0, 0.05, *(0.0,) * 11, 0.05, 0.0, 0.1, 0.2, 0.6)
 
 
 def _grouped(
@@ -87,6 +97,67 @@ def power_lost(distance: float) -> Check:
         0.10,
         run,
     )
+
+
+def power_with_groups(sizes: Sequence[int], design: str) -> Check:
+    """The power of the gate's bound over 20 groups, compared with the cluster-robust t test, 0.5 above the threshold."""
+
+    def run(worlds: int, seed: int) -> float:
+        random, lost = np.random.default_rng(seed), 0
+        for _ in range(worlds):
+            scores, groups = _grouped(random, MIDDLE, random.choice(sizes, size=20).tolist(), 0.4)
+            by_t, by_bound = (
+                mean_test(scores.tolist(), groups.tolist(), limits, 2.5, with_bounds=False)
+                for limits in (None, (1.0, 5.0))
+            )
+            assert by_t is not None
+            assert by_bound is not None
+            lost += int(by_t.p_above <= 0.025) - int(by_bound.p_above <= 0.025)
+        return lost / worlds
+
+    return Check("Gate: power lost against a cluster t test", f"{design}, ICC .4, 0.5 above", 0.0, 0.15, run)
+
+
+def false_good_with_labels(
+    design: str,
+    shares: Sequence[float],
+    n_labels: int,
+    sizes: Sequence[int] = (),
+    noise: float = 0.7,
+    icc: float = 0.7,
+) -> Check:
+    """A system exactly at its threshold, decided with labels; labels that count as too few decide nothing."""
+
+    def run(worlds: int, seed: int) -> float:
+        random, n_good = np.random.default_rng(seed), 0
+        levels = FIVE if len(shares) == 5 else HALVES
+        limits = float(levels[0]), float(levels[-1])
+        truth = float(np.dot(levels, shares))
+        for _ in range(worlds):
+            if sizes:
+                people, codes = _grouped(random, shares, sizes, icc)
+                groups = codes.tolist()
+            else:
+                people, groups = random.choice(levels, p=shares, size=1000), None
+            step = float(levels[1] - levels[0])
+            judge = np.clip(np.round((people + random.normal(0, noise, len(people))) / step) * step, *limits)
+            labels = np.full(len(people), np.nan)
+            drawn = random.choice(len(people), n_labels, replace=False)
+            labels[drawn] = people[drawn]
+            mean = ppi_mean(labels.tolist(), judge.tolist(), clusters=groups, limits=limits)
+            test = corrected_mean_test(
+                mean.corrected,
+                labels.tolist(),
+                judge.tolist(),
+                truth,
+                limits,
+                clusters=groups,
+                with_bounds=False,
+            )
+            n_good += test is not None and test.p_above <= 0.025 and not mean.is_thin
+        return n_good / worlds
+
+    return Check("Gate with labels: false good at the threshold", design, 0.0, 0.025, run)
 
 
 def false_worse(n_checks: int) -> Check:
@@ -332,6 +403,17 @@ CHECKS = [
     false_good("mid scale, 50 groups of 2 to 20, ICC .4", MIDDLE, 50, (2, 5, 20)),
     power_lost(0.3),
     power_lost(0.45),
+    power_with_groups((2, 5, 20), "mid scale, 20 groups of 2, 5 or 20"),
+    power_with_groups((1, 2, 3, 4, 5, 6, 7, 8), "mid scale, 20 groups of 1 to 8"),
+    false_good("pass rate .5 on 0/1, 20 groups of 2 to 20, ICC .8", (0.5, 0.5), 20, (2, 5, 20), 0.8),
+    false_good("mid scale, 20 groups, most of 1, some of 50, ICC .8", MIDDLE, 20, (1, 1, 1, 1, 50), 0.8),
+    false_good_with_labels("ceiling, 40 groups of 20, ICC .7, 200 labels", CEILING, 200, [20] * 40),
+    false_good_with_labels("ceiling, 60 groups of 5, ICC .7, 100 labels", CEILING, 100, [5] * 60),
+    false_good_with_labels("ceiling, 30 groups of 10, ICC .7, 60 labels", CEILING, 60, [10] * 30),
+    false_good_with_labels("ceiling of 1–5, 20 labels", CEILING, 20),
+    false_good_with_labels("ceiling of 1–5, poor judge, 50 labels", CEILING, 50, noise=3.0),
+    false_good_with_labels("ceiling of 0–10, poor judge, 20 labels", TENS, 20, noise=4.0),
+    false_good_with_labels("mid scale, 50 labels", MIDDLE, 50),
     false_worse(20),
     corrected_groups(40, 200),
     corrected_groups(100, 200),

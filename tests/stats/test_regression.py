@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.stats import ppi_mean
-from adjudge.stats.ppi import fit
 from adjudge.stats.regression import regression
+from adjudge.stats.regression_mean import fit
 
 Array = np.ndarray
 

@@ -26,7 +26,8 @@ Whether they agree with people's:
 What people would have said:
 
     ppi                a mean corrected by a few labels
-    regression         the slope of labels on judges' scores
+    regression         the slope of labels on judges' scores; `regression_mean` is the mean that it gives
+    corrected_test     a corrected mean compared with a threshold
     ppi_difference     the difference of two systems, corrected by labels
     sample_size        items, groups and labels for a goal, before any label exists
     drift              whether a judge has changed, look by look
@@ -73,6 +74,7 @@ from .calibration import Calibration, Isotonic, calibrate, calibration_error, is
 from .ceiling import Ceiling, noise_ceiling
 from .columns import Column, joined, matched, missing_from, n_distinct, pooled
 from .confidence import Confidence, confidence_quality
+from .corrected_test import corrected_mean_test
 from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
 from .failure_rates import equal_rates
 from .games import Games, games_of, tie_matrix, win_matrix
@@ -170,6 +172,7 @@ __all__ = [
     "cohen_kappa",
     "compare_judges",
     "confidence_quality",
+    "corrected_mean_test",
     "corrected_share",
     "correlate",
     "detectable",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from .arrays import Numbers, floats, label_codes, same_length, t_quantile
-from .ppi import fit
+from .regression_mean import fit
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats

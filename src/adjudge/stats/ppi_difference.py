@@ -24,8 +24,9 @@ from .arrays import (
     same_length,
     undefined,
 )
-from .ppi import Corrected, filled, fitted_interval, is_used_alone, mean_of, ppi_mean, worth
+from .ppi import Corrected, fitted_interval, is_used_alone, mean_of, ppi_mean, worth
 from .regression import regression
+from .regression_mean import filled
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats

@@ -26,7 +26,7 @@ from .arrays import (
     floats,
     undefined,
 )
-from .ppi import filled
+from .regression_mean import filled
 
 if TYPE_CHECKING:
     from .arrays import Floats

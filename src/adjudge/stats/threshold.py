@@ -4,7 +4,8 @@ A t interval is too narrow near the end of a scale: twenty items of which none i
 below holds there. Weights drawn from a flat Dirichlet distribution are given to the values and to one more value at the
 bad end of the scale, and the bound is a quantile of the weighted mean (Gaffke 2005; Learned-Miller and Thomas 2019). On
 two levels it is the exact binomial bound of Clopper and Pearson. No value is divided by a spread, so a better sample never
-has a lower bound. Groups are weighted as a whole, and the additional value is a group of typical size.
+has a lower bound. Groups are weighted as a whole, and the additional value is a group of mean size, or of half the size of
+the group to which a typical item belongs, whichever is larger: of very uneven groups a few decide.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _MOST_VALUES = 4096
 """Different values, from which they are rounded to a grid, away from the decision."""
 _NODES, _REACH = 160, 8.5
 """Of the numerical integral: exact to ten digits from one value to a million."""
+_ERROR_NODES = 5
+"""Of the integral over an additional error."""
 
 
 class MeanTest(Struct, frozen=True):
@@ -73,8 +76,8 @@ def mean_test(
         if codes is None
         else "bound for a bounded mean over groups (Gaffke)"
     )
-    below = _BoundedMean(sums, sizes, low, high)
-    above = _BoundedMean(-sums, sizes, -high, -low)
+    below = BoundedMean(sums, sizes, low, high)
+    above = BoundedMean(-sums, sizes, -high, -low)
     ends = (below.bound(), -above.bound()) if with_bounds else (low, high)
     p_above, p_below = below.p_value(threshold), above.p_value(-threshold)
     if threshold >= high and scores.min() >= threshold:
@@ -135,7 +138,7 @@ def _group_sizes(codes: Codes) -> Floats:
     return np.bincount(codes).astype(np.float64)
 
 
-class _BoundedMean:
+class BoundedMean:
     """The lower bound of a mean whose values cannot be below `low`."""
 
     def __init__(self, sums: Floats, sizes: Floats | None, low: float, high: float) -> None:
@@ -151,8 +154,7 @@ class _BoundedMean:
             sums, numbers = np.unique(sums, return_counts=True)
             sizes, counts = np.ones(len(sums)), numbers.astype(np.float64)
         else:
-            # The size of the group to which a typical item belongs.
-            counts, extra = np.ones(len(sums)), float((sizes**2).sum() / sizes.sum())
+            counts, extra = np.ones(len(sums)), _extra_size(sizes)
         self.sums, self.sizes = np.append(sums, extra * low), np.append(sizes, extra)
         self.counts = np.append(counts, 1.0)
         self.mean = float((self.sums[:-1] * self.counts[:-1]).sum() / (self.sizes * self.counts)[:-1].sum())
@@ -164,18 +166,35 @@ class _BoundedMean:
         apart = (self.sums - self.sizes * threshold) / self.range
         return _probability_below_zero(np.where(np.abs(apart) < 1e-12, 0.0, apart), self.counts)
 
-    def bound(self) -> float:
+    def bound(self, error: float = 0.0) -> float:
         """The threshold at which the p-value is as large as a decision allows."""
         from scipy.optimize import brentq
 
         def excess(threshold: float) -> float:
-            return self.p_value(threshold) - DECISION_LEVEL
+            return p_with_error(self, threshold, error) - DECISION_LEVEL
 
         if excess(self.mean) < 0:
             return self.mean
         if excess(self.low) >= 0 or self.mean <= self.low:
             return self.low
         return float(brentq(excess, self.low, self.mean, xtol=1e-9 * self.range, rtol=1e-12))
+
+
+def _extra_size(sizes: Floats) -> float:
+    """The size of the group that is added at the bad end of the scale."""
+    typical = float((sizes**2).sum() / sizes.sum())
+    return max(float(sizes.mean()), typical / 2)
+
+
+def p_with_error(bounded: BoundedMean, threshold: float, error: float) -> float:
+    """The p-value where the mean also has a normal error that does not come from these values."""
+    if error <= 0:
+        return bounded.p_value(threshold)
+    from numpy.polynomial.hermite_e import hermegauss
+
+    nodes, weights = hermegauss(_ERROR_NODES)
+    parts = [bounded.p_value(threshold - error * float(node)) for node in nodes]
+    return min(1.0, max(0.0, float((weights * parts).sum() / weights.sum())))
 
 
 def _probability_below_zero(factors: Floats, counts: Floats) -> float:

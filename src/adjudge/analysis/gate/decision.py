@@ -7,8 +7,10 @@ from collections.abc import Hashable, Sequence
 from msgspec import Struct
 
 from ...records import Estimate
-from ...stats import mean_test
+from ...stats import corrected_mean_test, mean_test
 from ...stats.threshold import p_of_arms
+from ..labels.by_system import Entry, probabilities_of
+from ..labels.labelled import LabelledTable
 
 
 class Decision(Struct, frozen=True):
@@ -72,3 +74,35 @@ def decision_by_interval(
     arm = estimate.value - estimate.low if estimate.value > threshold else estimate.high - estimate.value
     p_good = p_of_arms(apart, arm, max(1, n_units - 2))
     return Decision(estimate.low, estimate.high, p_good, 1 - p_good, estimate.method)
+
+
+def decision_by_labels(
+    estimate: Estimate,
+    table: LabelledTable,
+    entries: Sequence[Entry],
+    limits: tuple[float, float] | None,
+    threshold: float,
+    direction: int,
+) -> Decision | None:
+    """The same for a mean corrected with labels: its interval, and where the labels are skewed also the
+    bound.
+    """
+    clusters = table.groups([entry.row for entry in entries])
+    if limits is None:
+        labelled = [entry.row for entry in entries if entry.label is not None]
+        n_units = len(labelled) if clusters is None else len(set(table.groups(labelled) or ()))
+        return decision_by_interval(estimate, threshold, direction, n_units)
+    test = corrected_mean_test(
+        estimate,
+        [entry.label for entry in entries],
+        [entry.judge for entry in entries],
+        threshold - direction * _ROUNDING,
+        limits,
+        clusters=clusters,
+        probabilities=probabilities_of(entries),
+        is_finite=table.about == "these-items",
+    )
+    if test is None:
+        return None
+    p_good, p_worse = (test.p_above, test.p_below) if direction > 0 else (test.p_below, test.p_above)
+    return Decision(test.low, test.high, p_good, p_worse, test.method)

@@ -9,15 +9,22 @@ from msgspec import structs
 
 from ...errors import DataError
 from ...records import Estimate
-from ...stats import Plan, bounds, labels_needed
-from ...stats.arrays import undefined
+from ...stats import Plan, bounds, labels_needed, units_needed
+from ...stats.arrays import t_quantile, undefined
 from ...words import count, number, share
 from ..trust.card import CorrectedMean
 from ..trust.corrected_means import corrected
 from .check import Check, Rule, check_sentence
-from .decision import Decision, decision_by_interval, decision_by_values
+from .decision import Decision, decision_by_labels, decision_by_values
 from .gated_criterion import GatedCriterion, SystemScores, check_direction
-from .not_enough_evidence import MoreNeeded, detectable_distance, more_needed, outcome_of
+from .not_enough_evidence import (
+    TOO_NEAR,
+    MoreNeeded,
+    detectable_distance,
+    more_needed,
+    outcome_of,
+    reach,
+)
 from .outcome import Outcome
 
 _WIDTH_PER_DISTANCE = 0.7
@@ -116,10 +123,9 @@ def _corrected_check(
     if not criterion.table.is_same_scale:
         why = "the labels are on a different scale than the threshold"
         estimate = undefined(why, n=estimate.n, n_failed=estimate.n_failed, unit="label")
-    labelled = [entry for entry in entries if entry.label is not None]
-    clusters = criterion.table.groups([entry.row for entry in labelled])
-    n_units = len(labelled) if clusters is None else len(set(clusters))
-    decision = decision_by_interval(estimate, threshold, criterion.direction, n_units)
+    decision = decision_by_labels(
+        estimate, criterion.table, entries, criterion.limits, threshold, criterion.direction
+    )
     if isinstance(estimate, CorrectedMean) and estimate.is_thin:
         # An interval that may be too narrow decides nothing.
         decision = None
@@ -134,11 +140,27 @@ def _corrected_check(
                 criterion.table.groups([entry.row for entry in entries]),
             )
         )
+        if decision is not None and (decision.low, decision.high) != (estimate.low, estimate.high):
+            needed = _for_the_bound(needed, estimate, threshold, criterion.limits)
     judge_estimate = criterion.estimate(scores)
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
     ]
     return _check(criterion, rule, threshold, system, estimate, decision, needed, None, remarks)
+
+
+def _for_the_bound(
+    needed: MoreNeeded, estimate: Estimate, threshold: float, limits: tuple[float, float] | None
+) -> MoreNeeded:
+    """At least as many as the bound takes, which counts one more label at the far end of the scale."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if needed.of != "label" or value is None or low is None or high is None:
+        return needed
+    sd = (high - low) / (2 * t_quantile(max(1, estimate.n - 2))) * math.sqrt(estimate.n)
+    total = units_needed(abs(value - threshold), sd, reach=reach(value, limits, is_above=value >= threshold))
+    if total is None:
+        return MoreNeeded(why=TOO_NEAR)
+    return MoreNeeded(max(needed.n or 1, total - estimate.n), "label")
 
 
 def _more_labels(plan: Plan) -> MoreNeeded:

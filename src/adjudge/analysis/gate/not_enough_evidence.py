@@ -14,7 +14,7 @@ from ...stats.threshold import DECISION_LEVEL
 from .decision import Decision
 from .outcome import Outcome
 
-_TOO_NEAR = "the estimate is so close to it that more data hardly helps"
+TOO_NEAR = "the estimate is so close to it that more data hardly helps"
 
 
 MOST_PRACTICAL = 1000
@@ -57,10 +57,10 @@ def more_needed(
         total = _of_equal_values(values[0], threshold, limits)
     else:
         sd = precision.se * math.sqrt(precision.n_units)
-        reach = _reach(mean, limits, is_above=mean >= threshold)
-        total = units_needed(abs(mean - threshold), sd, reach=reach)
+        far = reach(mean, limits, is_above=mean >= threshold)
+        total = units_needed(abs(mean - threshold), sd, reach=far)
     if total is None:
-        return MoreNeeded(why=_TOO_NEAR)
+        return MoreNeeded(why=TOO_NEAR)
     return MoreNeeded(max(1, total - precision.n_units), unit)
 
 
@@ -74,11 +74,11 @@ def detectable_distance(
     least, precision = detectable(values, clusters), standard_error(values, clusters)
     if least is None or precision is None:
         return None
-    reach = _reach(threshold, limits, is_above=math.fsum(values) / len(values) >= threshold)
-    return least + reach / (precision.n_units + 1)
+    far = reach(threshold, limits, is_above=math.fsum(values) / len(values) >= threshold)
+    return least + far / (precision.n_units + 1)
 
 
-def _reach(value: float, limits: tuple[float, float] | None, *, is_above: bool) -> float:
+def reach(value: float, limits: tuple[float, float] | None, *, is_above: bool) -> float:
     """How far the value that a bound adds lies from a mean above, or below, its threshold."""
     if limits is None:
         return 0.0
