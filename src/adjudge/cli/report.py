@@ -65,7 +65,8 @@ def show_report(
     """Print the report of a run, and return how many of its
     scores and choices were read, and how many there are.
     """
-    from ..analysis.brief.brief import brief_of_run
+    from ..analysis.brief.brief import brief_of_run, card_of_run, estimates_of
+    from ..analysis.report.recommendations import with_recommendations
     from ..analysis.report.report import about_these_items, summarise
     from ..analysis.report.words.report import report_sections
     from ..analysis.run_view.tabulate import tabulate
@@ -75,9 +76,15 @@ def show_report(
         run = opened.run(name)
         # Who leads takes all results at once; a run that is too large for that has the tables alone.
         is_brief = not as_json and opened.totals(run).items <= MOST_BRIEFED
-        view = tabulate(opened, run, keep_results=is_brief)
+        is_labelled = bool(opened.labels(run))
+        view = tabulate(opened, run, keep_results=is_brief or is_labelled)
         summary = summarise(view)
-        brief = brief_of_run(opened, view, summary) if is_brief else None
+        estimates = estimates_of(opened, view, summary) if is_brief else None
+        card = estimates.of_run if estimates is not None else None
+        if estimates is None and is_labelled and summary.n_scores:
+            card = card_of_run(opened, view)
+        summary = with_recommendations(summary, view, card)
+        brief = brief_of_run(opened, view, summary, estimates) if is_brief else None
     if is_finite:
         summary = about_these_items(summary)
     if as_json:

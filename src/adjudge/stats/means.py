@@ -58,6 +58,8 @@ def spread(counts: Mapping[float, int], n_levels: int | None = None) -> Spread:
 
 ALL_SAME = "all values are the same"
 """Why a mean without a scale has no interval where nothing varies."""
+SAME_MEANS = "every group has the same mean"
+"""Why a mean has no interval where its groups do not vary."""
 _TINY = 1e-12
 """A standard error below this share of the mean is rounding, not information."""
 
@@ -175,7 +177,7 @@ def t_interval(
     if limits is not None and is_short and bool(((scores == limits[0]) | (scores == limits[1])).all()):
         return _interval_of_two_ends(scores, codes, limits)
     if precision.se <= _TINY * max(1.0, abs(mean)):
-        return no_interval("every group has the same mean")
+        return no_interval(SAME_MEANS)
     half = t_quantile(precision.df) * precision.se
     low, high = mean - half, mean + half
     if not (math.isfinite(low) and math.isfinite(high)):

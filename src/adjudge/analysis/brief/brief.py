@@ -16,6 +16,7 @@ from ..rank.by_means import leaders_of
 from ..rank.rank import rank_view
 from ..rank.ranking import Leaders, Ranking
 from ..report.summary import Summary
+from ..run_view.panel import pooled_over_models
 from ..run_view.run_view import RunView
 from ..trust.card import Card, CriterionCard
 from ..trust.trust import card_of_views
@@ -74,21 +75,37 @@ class Estimates(Struct, frozen=True):
     """
 
     card: Card | None = None
+    """of each judge"""
     ranking: Ranking | None = None
+    panel: Card | None = None
+    """of several judges as one, whose scores the report shows; none with one judge"""
+
+    @property
+    def of_run(self) -> Card | None:
+        """The card of the scores that the report shows."""
+        return self.panel or self.card
 
 
 def estimates_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Estimates:
     """The estimates of a run. `given` are labels of a file; the default is the labels in the store."""
     assert view.run is not None
     labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
-    card = card_of_views(store, [view], labels) if labels.labels and summary.n_scores else None
+    card = panel = None
+    if labels.labels and summary.n_scores:
+        card = card_of_views(store, [view], labels)
+        panel = card_of_run(store, view, labels) if len(view.tally.models) > 1 else None
     ranking = None
     if summary.pairs:
         try:
             ranking = rank_view(store, view)
         except DataError:
             ranking = None  # there is nothing to rank, as with pairs of a single system
-    return Estimates(card, ranking)
+    return Estimates(card, ranking, panel)
+
+
+def card_of_run(store: Store, view: RunView, labels: LabelFile | None = None) -> Card:
+    """The card of the scores that the report shows: of the judge, or of several judges as one."""
+    return card_of_views(store, [pooled_over_models(view)[0]], labels)
 
 
 def brief_of_run(store: Store, view: RunView, summary: Summary, estimates: Estimates | None = None) -> Brief:

@@ -63,7 +63,7 @@ def summarise(view: RunView) -> Summary:
     """The report of a run, as values."""
     facts, tally = view.facts, view.tally
     has_both = facts.parameters.get("order", "both") == "both"
-    names = _names(tally, facts)
+    names = names_of(view)
     texts = _criterion_texts(facts)
     order = _positions_by_name(view)
     scales = {key: view.scale(*key) for key in tally.scores}
@@ -155,10 +155,10 @@ def _protocols(facts: RunFacts) -> dict[str, str]:
     }
 
 
-def _names(tally: Tally, facts: RunFacts) -> Names:
+def names_of(view: RunView) -> Names:
     """The criteria by the names that the report shows."""
-    protocols = [f"{protocol.id}@{protocol.digest}" for protocol in facts.protocols]
-    return criterion_names([*tally.scores, *tally.choices], protocols)
+    protocols = [f"{protocol.id}@{protocol.digest}" for protocol in view.facts.protocols]
+    return criterion_names([*view.tally.scores, *view.tally.choices], protocols)
 
 
 def _positions_by_name(view: RunView) -> dict[str, Positions]:

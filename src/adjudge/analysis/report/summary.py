@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ...records import ElementSummary, Estimate, Estimator, Scale
 from ...stats import Bounds, PositionBias, Spread
+from ..trust.card import Recommendation
 
 CautionKind = Literal[
     "incomplete",
@@ -84,6 +85,8 @@ class CriterionSummary(Struct, frozen=True):
     """
     text: str | UnsetType = UNSET
     """the criterion in the user's words; unset where it was not given so"""
+    recommendation: Recommendation | UnsetType = UNSET
+    """whether the judge can be used for it; unset where the labels were not looked at"""
 
 
 class FailureShare(Struct, frozen=True):
@@ -231,5 +234,7 @@ class Summary(Struct, frozen=True):
     """the part of `cost_usd` that earlier runs paid; unset where there is none"""
     price_dates: dict[str, str] | UnsetType = UNSET
     """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
+    pair_recommendations: dict[str, Recommendation] = {}
+    """criterion → whether the judge can be used to choose between two responses"""
     elements: dict[str, tuple[ElementSummary, ...]] | UnsetType = UNSET
     """criterion → what was checked one by one, by system and judge; unset without steps"""

@@ -76,6 +76,8 @@ def pooled_result(rows: Sequence[Result]) -> Result:
     """One result of several judges: the mean of their scores, the vote on their choices."""
     if len(rows) == 1:
         return rows[0]
+    if any(row.label is not None for row in rows):
+        return _class_of_most(rows)
     values = [row.value for row in rows if row.value is not None]
     choices = [row.choice for row in rows if row.choice is not None]
     return structs.replace(
@@ -86,6 +88,14 @@ def pooled_result(rows: Sequence[Result]) -> Result:
         choice=panel_vote(choices) if choices else None,
         status="ok" if values or choices else rows[0].status,
     )
+
+
+def _class_of_most(rows: Sequence[Result]) -> Result:
+    """The class that most judges chose, as the report counts it: where two have as many votes, there is none."""
+    first = Counter(row.label for row in rows if row.label is not None).most_common(2)
+    if len(first) == 2 and first[0][1] == first[1][1]:
+        return structs.replace(rows[0], value=None, label=None, status="conflicting")
+    return next(row for row in rows if row.label == first[0][0])
 
 
 def panel_vote(choices: Sequence[Choice]) -> Choice:

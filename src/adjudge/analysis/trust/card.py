@@ -100,6 +100,34 @@ class ReplacementVerdict(Struct, frozen=True):
     """
 
 
+class BestConstant(Struct, frozen=True):
+    """Always the same answer, the one that agrees best with people, and the judge beside it."""
+
+    answer: float | str
+    judge: float
+    """the mean distance of its scores from the labels, for choices the share of equal ones"""
+    constant: float
+    """the same for the constant answer"""
+    lead: Estimate
+    """how much closer the judge is, or how much more often equal; above 0 the judge agrees better"""
+    corrected: Estimate
+    """the same once labels have removed the mean bias of the judge, in squared points; for choices the same"""
+    n_units: int
+    """labelled items that are independent: items, or groups where items share one"""
+
+
+Use = Literal["alone", "corrected", "no", "unknown"]
+
+
+class Recommendation(Struct, frozen=True):
+    """Whether the judge can be used for a criterion, why, and what to do next."""
+
+    use: Use
+    """alone; only with means that labels correct; not at all; not known"""
+    reason: str
+    next: str
+
+
 class ConfusionMatrix(Struct, frozen=True):
     """How often each answer of the judge met each rating."""
 
@@ -222,6 +250,11 @@ class CriterionCard(Struct, frozen=True):
     """between which labels of people a single score stands; none for choices"""
     classes: dict[str, ClassAgreement] | UnsetType = UNSET
     """class → its precision and recall; unset where the answers are no classes"""
+    constant: BestConstant | None = None
+    """the best constant answer; none without labels on the judge's scale"""
+    tolerance: float | None = None
+    """5 % of the scale: a bias within it does not matter; none for choices, and where the scale is unknown"""
+    recommendation: Recommendation = Recommendation("unknown", "", "")
 
     @property
     def is_nominal(self) -> bool:
@@ -295,3 +328,5 @@ class Card(Struct, frozen=True):
     """whether the labels suffice; none without a stop rule"""
     best: tuple[BestJudge, ...] = ()
     """one for each criterion with several judges"""
+    is_stored: bool = False
+    """whether `run` is a run in a store, which commands can name"""

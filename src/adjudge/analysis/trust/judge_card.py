@@ -21,6 +21,7 @@ from ..run_view.run_view import RunView
 from ..sampling.stop_rule import parse_stop_rule, stop_labelling
 from .agreement import agreement, choice_agreements, correlations, pairwise
 from .agreement_by import agreement_by, check_fields
+from .best_constant import best_constant
 from .best_judge import best_judges
 from .calibration import calibration
 from .card import Card, CorrectedMean, CriterionCard, Resampling
@@ -33,6 +34,7 @@ from .pass_shares import pass_shares
 from .probabilities import believed_probabilities
 from .quality import quality
 from .rater_severity import severities, severity_note
+from .recommendation import bias_tolerance, with_recommendation
 from .replacement import alternative_annotator_test, replacement_verdict
 from .single_score import single_score
 from .stated_confidence import stated_confidence
@@ -72,7 +74,14 @@ def judge_card(
         check_fields(by, tables)
     resampling = Resampling(resample, n_resamples, seed)
     cards = {
-        name: _criterion(table, resampling, plan_width, epsilon, by, reviews)
+        name: with_recommendation(
+            structs.replace(
+                _criterion(table, resampling, plan_width, epsilon, by, reviews),
+                constant=best_constant(table),
+                tolerance=bias_tolerance(table),
+            ),
+            view.name if view.run is not None else "",
+        )
         for name, table in tables.items()
     }
     criteria = {card.criterion for card in cards.values()}
@@ -89,6 +98,7 @@ def judge_card(
         run=view.name,
         stop=None if rule is None else stop_labelling(tables, labels, rule, plan_width),
         best=best_judges(tables, seed),
+        is_stored=view.run is not None,
     )
 
 

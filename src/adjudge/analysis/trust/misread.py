@@ -15,6 +15,7 @@ from ...stats import AltTest, Bounds, Confidence, PartAgreement, Retest, TieCali
 from ...stats.arrays import AnyEstimate, with_remark
 from ...words import percent, share
 from .card import (
+    BestConstant,
     BestJudge,
     Card,
     ChosenJudge,
@@ -25,6 +26,7 @@ from .card import (
     Quality,
     SystemFailures,
 )
+from .recommendation import with_recommendation
 from .replacement import replacement_verdict
 from .two_judges import adjusted_sentences, two_judges_sentence
 from .words.sentences import opening, sentences
@@ -74,7 +76,11 @@ def misread_share(path: str | Path) -> Estimate:
 def with_misread(card: Card, misread: Estimate) -> Card:
     """The card with every interval widened for misread replies, and its sentences rewritten."""
     upper = 1.0 if misread.high is None else misread.high
-    cards = {name: _widen_criterion(criterion_card, upper) for name, criterion_card in card.criteria.items()}
+    run = card.run if card.is_stored else ""
+    cards = {
+        name: with_recommendation(_widen_criterion(criterion_card, upper), run)
+        for name, criterion_card in card.criteria.items()
+    }
     widened = [_widen_judges(pair, upper) for pair in card.judges]
     by_criterion: dict[str, list[JudgePair]] = defaultdict(list)
     for pair in widened:
@@ -110,6 +116,7 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
         ceiling=None if card.ceiling is None else allowance.ceiling(card.ceiling),
         alt_test=None if card.alt_test is None else allowance.alt_test(card.alt_test),
         bias=allowance.mean(card.bias, limits=allowance.gaps),
+        constant=None if card.constant is None else allowance.constant(card.constant),
         corrected={name: allowance.corrected(estimate) for name, estimate in card.corrected.items()},
         pooled=None if card.pooled is None else allowance.corrected(card.pooled),
         differences={
@@ -234,6 +241,13 @@ class _Allowance:
         return structs.replace(
             test, advantage=self.fraction(test.advantage), cautions=(*test.cautions, caution)
         )
+
+    def constant(self, constant: BestConstant) -> BestConstant:
+        corrected = self.mean(constant.corrected, limits=self.gaps)
+        if constant.corrected is not constant.lead and self.width is not None:
+            # A score that is wrong by the whole scale changes a squared error by at most the square of the scale.
+            corrected = self.shifted(constant.corrected, self.upper * self.width**2)
+        return structs.replace(constant, lead=self.mean(constant.lead, limits=self.gaps), corrected=corrected)
 
     def corrected(self, mean: CorrectedMean, times: int = 1) -> CorrectedMean:
         limits = self.limits if times == 1 else None

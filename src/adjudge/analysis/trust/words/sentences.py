@@ -199,7 +199,7 @@ def correction_sentence(card: CriterionCard) -> Sentence:
     if card.kind == "choices":
         text = means or f"The win rates cannot be corrected: {_why_not(card)}."
     else:
-        text = f"{_leniency(card.bias, card.scale)}. {means}".rstrip()
+        text = f"{_bias_text(card.bias, card.scale)}. {means}".rstrip()
     method = next(iter(known.values())).method if known else _why_not(card)
     source = f"means: {method}"
     if card.kind == "scores":
@@ -227,7 +227,7 @@ def _means(known: Mapping[str, CorrectedMean], card: CriterionCard) -> str:
     return f"Highest corrected {noun}: {described(ordered[0])}; lowest: {described(ordered[-1])}."
 
 
-def _leniency(bias: Estimate, scale: Scale | None) -> str:
+def _bias_text(bias: Estimate, scale: Scale | None) -> str:
     """The judge is 0.3 points too lenient; or higher, where the direction of the scale is unknown."""
     if bias.value is None:
         return f"The bias of the judge is unknown: {bias.reason}"
@@ -243,13 +243,17 @@ def _leniency(bias: Estimate, scale: Scale | None) -> str:
     where = _of_systems(bias)
     if bias.low <= 0 <= bias.high:
         return f"The judge is not significantly too lenient or too harsh{where} (judge − people {range_})"
-    best = None if scale is None else {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
+    return f"The judge {leniency(bias, scale)}{where} (judge − people {range_})"
+
+
+def leniency(bias: Estimate, scale: Scale | None) -> str:
+    """is 0.30 points too lenient; or scores higher, where the direction of the scale is unknown."""
+    size, best = number(abs(bias.value or 0.0)), None
+    if scale is not None:
+        best = {scale.low: -1, scale.high: 1, "low": -1, "high": 1}.get(scale.best)
     if best is None:
-        return (
-            f"The judge scores {size} points {_direction(bias)} than people{where} (judge − people {range_})"
-        )
-    word = "lenient" if bias.value * best > 0 else "harsh"
-    return f"The judge is {size} points too {word}{where} (judge − people {range_})"
+        return f"scores {size} points {_direction(bias)} than people"
+    return f"is {size} points too {'lenient' if (bias.value or 0.0) * best > 0 else 'harsh'}"
 
 
 OF_SYSTEMS = "bias of "

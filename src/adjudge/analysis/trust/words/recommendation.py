@@ -1,0 +1,127 @@
+"""Whether the judge can be used, in words: the verdict sentence, its reason with the numbers, and the next step."""
+
+from __future__ import annotations
+
+from ....records import Estimate
+from ....words import count, interval, number, share
+from ..card import CriterionCard, Use
+from .sentences import agreement_of, leniency
+
+FIRST_LABELS = 50
+"""How many items to label first."""
+
+
+BETTER_CORRECTED = "without its bias it does better than any constant answer"
+
+
+NOT_BETTER = "it is not shown to do better than a constant answer"
+
+
+def verdict_sentence(judge: str, criterion: str, use: Use) -> str:
+    """The answer that a reader repeats: may this judge be used for this criterion?"""
+    sentences = {
+        "alone": f"Use {judge} alone for {criterion}.",
+        "corrected": f"Use {judge} for {criterion} only with means corrected by human labels.",
+        "no": f"Do not use {judge} alone for {criterion}.",
+        "unknown": f"It is not known whether {judge} can be used for {criterion}.",
+    }
+    return sentences[use]
+
+
+def reason_of(card: CriterionCard, use: Use) -> str:
+    """Why, with the numbers behind it."""
+    if not card.n_labelled:
+        return f"No item has a human label of {card.criterion}, so its agreement with people is unknown."
+    if card.n_labelled == card.n_failed:
+        return "It failed on every labelled item."
+    text = "; ".join([*agreement_parts(card), *_bias_parts(card, use), *_constant_parts(card, use)])
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def agreement_parts(card: CriterionCard) -> list[str]:
+    """it agrees with people 0.43 (Spearman), people with each other 0.74"""
+    judge, people = agreement_of(card)
+    if judge.value is None:
+        return []
+    if card.kind == "choices":
+        what = "items" if card.is_nominal else "pairs"
+        beside = "" if people is None else f", people with each other on {_share(people)}"
+        return [f"it agrees with people on {_share(judge)} of {what}{beside}"]
+    beside = "" if people is None else f", people with each other {number(people.value or 0.0)}"
+    return [f"it agrees with people {number(judge.value)} (Spearman){beside}"]
+
+
+def _share(estimate: Estimate) -> str:
+    return share(estimate.value or 0.0)
+
+
+def _bias_parts(card: CriterionCard, use: Use) -> list[str]:
+    """What decides between alone and corrected: the bias, and a human rater beside the judge."""
+    if use == "alone" and card.kind == "scores":
+        return [f"its bias is within 5 % of the scale (judge − people {interval(card.bias)})"]
+    if use != "corrected":
+        return []
+    bias, parts = card.bias, _rater_parts(card)
+    if bias.low is not None and bias.high is not None and not bias.low <= 0 <= bias.high:
+        return [*parts, f"it {leniency(bias, card.scale)}"]
+    if card.verdict.answer == "yes":
+        return [f"its bias is not shown to be within 5 % of the scale (judge − people {interval(bias)})"]
+    return parts
+
+
+def _rater_parts(card: CriterionCard) -> list[str]:
+    """Why the judge is not shown to do as well as a human rater, where its numbers alone do not say it."""
+    if card.verdict.answer == "not shown":
+        return ["it is not shown to do as well as a human rater"]
+    if card.verdict.answer == "undefined":
+        few = "one rater is" if len(card.raters) < 2 else f"{count(card.n_labelled, 'labelled item')} are"
+        return [f"{few} too few to compare it with a human rater"]
+    return []
+
+
+def _constant_parts(card: CriterionCard, use: Use) -> list[str]:
+    """The best constant answer, where it decides whether the judge is usable at all."""
+    constant, mode = card.constant, card.quality.spread
+    if use == "unknown":
+        verb = "is" if card.n_labelled == 1 else "are"
+        return [f"{count(card.n_labelled, 'labelled item')} {verb} too few to decide"]
+    if use == "alone" or constant is None:
+        return []
+    n_answers = card.quality.n - card.quality.n_failed
+    if mode is not None and mode.mode_share == 1.0 and use == "no":
+        return [f"it gave the same score to all {count(n_answers, 'item')}"]
+    if len([n for n in card.quality.counts.values() if n]) == 1 and use == "no":
+        return [f"it gave the same answer to all {count(n_answers, 'item')}"]
+    answer = constant.answer if isinstance(constant.answer, str) else f"{constant.answer:g}"
+    low, high = constant.lead.low, constant.lead.high
+    if use == "corrected":
+        is_better = low is not None and low > 0
+        return [f"it does better than always answering {answer}" if is_better else BETTER_CORRECTED]
+    is_worse = high is not None and high < 0
+    return [f"always answering {answer} does better" if is_worse else NOT_BETTER]
+
+
+def no_labels_step(run: str) -> str:
+    """What to do where there are no labels."""
+    if run:
+        return f"Label {FIRST_LABELS} items: adjudge annotate {run}"
+    return f"Label {FIRST_LABELS} items, and give them with --labels FILE."
+
+
+def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
+    """What to do next, with the command where there is one."""
+    if not card.n_labelled:
+        return no_labels_step(run)
+    if use == "alone":
+        step = "Check it again when judge, prompt or items change"
+        return f"{step}: adjudge drift {run} --refresh" if run else f"{step}."
+    if use == "corrected":
+        step = "Report the corrected means, not those of the judge"
+        return f"{step}: adjudge trust {run}" if run else f"{step}."
+    if use == "no":
+        step = "Read the items where judge and people differ most, then change the prompt or the judge"
+        return f"{step}: adjudge view {run}" if run else f"{step}."
+    n_units = card.constant.n_units if card.constant is not None else card.n_labelled
+    n_more = max(20, n_enough - n_units)
+    command = f": adjudge annotate {run} -n {card.n_labelled + n_more}" if run else "."
+    return f"Label {n_more} more items{command}"
