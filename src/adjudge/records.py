@@ -23,7 +23,7 @@ Subject = Literal["a", "b"]
 Choice = Literal["a", "b", "tie"]
 Order = Literal["ab", "ba"]
 Given = Literal["rubric", "criterion", "steps"]
-ReaderName = Literal["tag", "marker", "first_line", "label", "json", "free", "list", "likelihood"]
+ReaderName = Literal["tag", "marker", "first_line", "label", "json", "ranking", "free", "list", "likelihood"]
 
 
 class Scale(Struct, frozen=True):
@@ -133,6 +133,19 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """the names that the judge chooses from → the value of
     each on the scale; "none": counted, but without a value
     """
+
+    @property
+    def is_pair_of_scores(self) -> bool:
+        """Whether the first line holds one score for each of two responses."""
+        return self.reader == "first_line" and bool(self.subjects)
+
+    def scored_subjects(self, criterion: str) -> tuple[Subject | None, ...]:
+        """The responses that a criterion is scored for, in the order shown.
+
+        None in particular where there is one score.
+        """
+        path = self.scores.get(criterion, self.score or "")
+        return ("a", "b") if "{subject}" in path or self.is_pair_of_scores else (None,)
 
 
 StepKind = Literal["extract", "check", "combine"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from ..records import Choice, Item, Judgment, Order, Protocol, Reading, Score, Status, Subject
+from ..records import Choice, Item, Judgment, Order, Protocol, Reading, Score, Status
 from .cut_off import complete_choice, complete_scores, continuations, could_go_on, without_value
 from .flags import flags_of
 from .reply import JudgeReply
@@ -91,8 +91,7 @@ def unanswered(protocol: Protocol, status: Status) -> Judgment:
     scores = []
     for name, scale in protocol.criteria.items():
         if scale is not None:
-            path = protocol.answer.scores.get(name, protocol.answer.score or "")
-            subjects: list[Subject | None] = ["a", "b"] if "{subject}" in path else [None]
+            subjects = protocol.answer.scored_subjects(name)
             scores += [Score(name, status, subject=subject) for subject in subjects]
     has_choice = protocol.task == "compare" and (protocol.answer.choice is not None or not scores)
     return Judgment(scores=tuple(scores), choice_status=status if has_choice else None)

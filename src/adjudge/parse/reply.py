@@ -6,7 +6,8 @@ from msgspec import UNSET, structs
 
 from ..records import Answer, Item, Order, Protocol, Reading, Scale, Score, Subject
 from .asked.json_paths import JsonAnswer
-from .asked.ladder import read_chosen, read_named, read_scored
+from .asked.ladder import read_chosen, read_named, read_scored, unread
+from .asked.score_pair import first_line_pair
 from .evidence import grounded_share, judged_text, quotes_stand
 from .explanation import said_in
 from .text.patterns import lazily
@@ -34,6 +35,8 @@ class JudgeReply:
                 for score in self._json_scores(name, scale)
             ]
         scored = [(name, scale) for name, scale in self.protocol.criteria.items() if scale is not None]
+        if self.answer.is_pair_of_scores:
+            return [score for name, scale in scored for score in self._pair_of_scores(name, scale)]
         scores = []
         for name, scale in scored:
             has_options = bool(self.answer.options)
@@ -46,10 +49,21 @@ class JudgeReply:
             scores.append(_score(name, reading, self.answer))
         return scores
 
+    def _pair_of_scores(self, name: str, scale: Scale) -> list[Score]:
+        """A score for each of two responses, in the order shown."""
+        readings = first_line_pair(self.text, scale) or (unread(self.text), unread(self.text))
+        for reading in readings:
+            self._keep(reading)
+        sides: tuple[Subject, Subject] = ("a", "b")
+        return [
+            structs.replace(_score(name, reading, self.answer), subject=self._in_frame(shown))
+            for shown, reading in zip(sides, readings, strict=True)
+        ]
+
     def _json_scores(self, name: str, scale: Scale) -> list[Score]:
         assert self.json is not None
         scores = []
-        for shown in self.json.subjects_of(name):
+        for shown in self.answer.scored_subjects(name):
             reading = self.json.score(name, shown, scale)
             self._keep(reading)
             subject = self._in_frame(shown)

@@ -57,7 +57,13 @@ _SLOT_KEYS = {"inputs", "optional", "at_least_one", "takes", "alias", "examples"
 _QUOTED = {"response", "response_a", "response_b"}
 """Inputs in which quoted evidence is looked for."""
 
-_NEEDED_BY_READER = {"tag": ("tag",), "marker": ("marker",), "label": ("labels",), "likelihood": ("target",)}
+_NEEDED_BY_READER = {
+    "tag": ("tag",),
+    "marker": ("marker",),
+    "label": ("labels",),
+    "likelihood": ("target",),
+    "ranking": ("choices",),
+}
 
 
 class _ScaleSettings(msgspec.Struct, forbid_unknown_fields=True):

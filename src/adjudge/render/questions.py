@@ -153,9 +153,7 @@ def _asked(protocol: Protocol) -> Iterator[tuple[str, Subject | None]]:
     """The scores that the protocol asks for, in the order of its criteria."""
     for name, scale in protocol.criteria.items():
         if scale is not None:
-            path = protocol.answer.scores.get(name, protocol.answer.score or "")
-            subjects: tuple[Subject | None, ...] = ("a", "b") if "{subject}" in path else (None,)
-            yield from ((name, subject) for subject in subjects)
+            yield from ((name, subject) for subject in protocol.answer.scored_subjects(name))
 
 
 def _has_choice(protocol: Protocol, has_scores: bool) -> bool:

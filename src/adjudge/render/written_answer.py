@@ -12,6 +12,8 @@ def number_text(value: float) -> str:
 
 def written_answer(answer: Answer, value: str) -> str:
     """A value as a judge writes it in a reply that is not JSON: with its tag, marker or label."""
+    if answer.is_pair_of_scores:
+        return f"{value} {value}"
     if answer.reader == "tag":
         return f"<{answer.tag}>{value}</{answer.tag}>"
     if answer.reader == "marker":

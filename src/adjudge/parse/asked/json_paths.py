@@ -8,6 +8,7 @@ from typing import Any
 from ...records import How, Protocol, Reading, Scale, Subject
 from ..free.option import read_option
 from ..free.option_names import option_names
+from ..free.pair_names import options_for
 from ..json_documents import Document, find_documents
 from ..json_values import FoundValue, flat, look_up, number_of, option_of
 from ..text.characters import narrow
@@ -17,6 +18,11 @@ from .ladder import offered, read_free_score, unread
 _MISSING: Any = object()
 _LONGEST_PROSE = 200_000
 """No judge answers in more words than this; JSON may be longer."""
+
+
+def _written(value: Any) -> str:
+    """A choice as text; a judge may write the number of a response without quotation marks."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 class JsonAnswer:
@@ -32,11 +38,6 @@ class JsonAnswer:
             and self.documents[0].span == (start, end)
             and text[start:end] == text.strip()
         )
-
-    def subjects_of(self, criterion: str) -> list[Subject | None]:
-        """The subjects that a criterion is scored for: both responses, or none in particular."""
-        path = self.answer.scores.get(criterion, self.answer.score or "")
-        return ["a", "b"] if "{subject}" in path else [None]
 
     def score(self, criterion: str, subject: Subject | None, scale: Scale) -> Reading:
         template = self.answer.scores.get(criterion, self.answer.score)
@@ -57,12 +58,15 @@ class JsonAnswer:
         words = {flat(options[0]): "first", flat(options[1]): "second"}
         if tie is not None:
             words[flat(tie)] = "tie"
+        names = options_for(options, tie is not None)
 
         def read(entry: FoundValue) -> Reading:
-            written = flat(entry.value) if isinstance(entry.value, str) else ""
+            written = flat(_written(entry.value))
             chosen = words.get(written) or words.get(
                 re.sub(r"^(?:response|output|assistant|answer)", "", written)
             )
+            # "A++" and "A>>B" say how clearly A wins; "A=B" is a tie.
+            chosen = chosen or words.get(written.rstrip("+")) or names.contest(written)
             return Reading(chosen, "ok" if chosen else "unparsed", "anchored", entry.span)
 
         return self._settled(self._path(self.answer.choice or "", "", None), read)

@@ -23,6 +23,7 @@ from ..text.refusals import declines
 from .first_line import read_first_line
 from .label import read_label
 from .marker import read_marker
+from .ranking import read_ranking
 from .tag import read_tag
 from .values import Value, choice_value, score_value
 
@@ -54,6 +55,10 @@ def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
 def read_chosen(answer: Answer, text: str) -> Reading:
     """The one choice of a reply that is not JSON: first, second or tie, in the order shown."""
     options, tie = offered(answer)
+    if answer.reader == "ranking":
+        ranked = read_ranking(text, options, tie is not None)
+        # A follow-up asks for the better one alone.
+        return ranked or _only_sure(read_choice(text, options, tie is not None), text, None)
     words = "|".join(re.escape(word) for word in (*options, *([tie] if tie else [])))
 
     def free(reply: str) -> Reading:

@@ -188,6 +188,12 @@ class Options:
             return None
         return FoundChoice("tie", match.start(), match.end())
 
+    def contest(self, text: str) -> Side | None:
+        """The side that wins where a text is nothing but a comparison of both: A>>B, a=b."""
+        match = None if self.is_cased else self._value.fullmatch(text)
+        choice = self._contest(match) if match is not None and match["sign"] else None
+        return choice.side if choice is not None and (self.tie or choice.side != "tie") else None
+
     def _contest(self, match: re.Match[str]) -> FoundChoice | None:
         left, sign, right = match["left"], match["sign"], match["right"]
         if left == right:
