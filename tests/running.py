@@ -17,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -199,6 +200,10 @@ def older(path: Path, version: int = 1) -> None:
     connection = sqlite3.connect(path)
     with connection:
         later = [name for name, (since, _) in schema._EMPTY_BEFORE.items() if since > version]
+        if "result_sets" in later:
+            later += schema.RESULT_TABLES
+            for table, event in product(("places", "judgments", "items"), ("changed", "gone")):
+                connection.execute(f"DROP TRIGGER {table}_{event}")
         for table in later:
             connection.execute(f"DROP TABLE {table}")
         if version == 1:

@@ -16,6 +16,7 @@ import pytest
 from adjudge.store import open_store
 from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, answers, ended, model_at, number_in, prompt_of, score_of, started
+from stored import assert_stored_as_combined
 
 KILLS = 200
 ITEMS = 60
@@ -84,8 +85,11 @@ def story(folder: Path, seed: int, n_kills: int) -> Story:
             process.communicate()
             time.sleep(2 * LATENCY)  # what was under way to the server arrives
             lost.append(server.n_requests - n_stored(store) - sum(lost))
+            if store.exists() and store.stat().st_size:
+                assert_stored_as_combined(store)
         last = ended(started(*command))
         assert last.code == 0, last.err
+        assert_stored_as_combined(store)
         return Story(exported(store).replace(server.url, "HOST"), len(lost), lost, server.n_requests)
 
 

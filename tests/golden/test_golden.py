@@ -14,12 +14,15 @@ from make import HERE, SCENARIOS, differences, made
 from page_faults import page_faults
 from page_text import page_text
 from stage import changes
+from stored import assert_stored_as_combined
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_outputs_are_those_of_the_golden_files(scenario: str, tmp_path: Path) -> None:
     differing = differences(scenario, made(scenario, tmp_path))
     assert not differing, f"\n{differing}\n\nIf this is meant: python tests/golden/make.py {scenario}"
+    for store in (tmp_path / "work").rglob("*.db"):
+        assert_stored_as_combined(store)
 
 
 def test_there_is_a_folder_for_each_scenario_and_no_other() -> None:

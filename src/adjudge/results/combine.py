@@ -32,6 +32,12 @@ Kind = Literal["scores", "choices"]
 """Whether a result is a score or a choice between two responses; a failed one is what it would have been."""
 
 
+VERSION = 1
+"""Of what `combine` gives, and of the disagreements beside it: raise it with every change that can change a result, so
+that stored results are combined again. `tests/results/test_stored_results.py` fails where this was forgotten.
+"""
+
+
 LEAST_SAMPLES = 3
 """Samples of one item from which their shares count as probabilities; both orders of a pair are two."""
 

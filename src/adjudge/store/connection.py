@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ..errors import StoreError
 from . import database_file, owners, schema
 from .calls import CallWriter
+from .results import CannotStoreError, connect_for_results
 from .rows import DECODE_FAULTS
 from .store_errors import damage_error, is_explained, primary_code, store_error
 from .writer import Put, Writer
@@ -49,6 +50,8 @@ class Access:
         self._is_open = True
         self._writer: Writer | None = None
         self._has_old_layout = False
+        self._cache: sqlite3.Connection | None = None
+        self._caching = threading.Lock()
         try:
             if write:
                 self._open_writer()
@@ -70,6 +73,8 @@ class Access:
         # The writer is closed last: the last connection removes the log, and a reader cannot.
         while self._readers:
             self._readers.pop().close()
+        if self._cache is not None:
+            self._cache.close()
         self._close_writer()
 
     def do(self, work: Callable[[], T]) -> T:
@@ -95,6 +100,19 @@ class Access:
             yield from work(self._reader())
         except (sqlite3.Error, *DECODE_FAULTS) as fault:
             raise self._read_error(fault) from fault
+
+    @contextlib.contextmanager
+    def caching(self) -> Iterator[sqlite3.Connection]:
+        """The connection that stores results, of a store that is open for reading too; kept until it is closed,
+        because only a writer can remove the log.
+        """
+        self._check_open()
+        with self._caching:
+            if self._has_old_layout:
+                raise CannotStoreError
+            if self._cache is None:
+                self._cache = connect_for_results(self.path)
+            yield self._cache
 
     def _read_error(self, fault: Exception) -> StoreError:
         """Nothing but damage makes a row that was written undecodable, or SQLite miss a table."""

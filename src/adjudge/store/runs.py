@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ..errors import StoreError, listed
 from ..untrusted import has_control
-from . import owners, rows
+from . import owners, results, rows
 from .calls import as_json
 from .counts import check_count
 from .labels import seal_labels
@@ -167,6 +167,7 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
     _delete_batches(connection, run)
+    results.delete(connection, run.id)
     for table in ("judgments", "places", "slots", "items", "reviews", "notes"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
     freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]

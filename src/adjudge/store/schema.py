@@ -337,6 +337,97 @@ def m006_locked_looks(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX looks_of_labels ON locked_looks (digest)")
 
 
+def m007_results(connection: sqlite3.Connection) -> None:
+    """The results of runs, combined from their judgments; see `store.results`."""
+    for statement in (*RESULT_TABLES.values(), *_CHANGES):
+        connection.execute(statement)
+
+
+RESULT_TABLES = {
+    "results": """CREATE TABLE IF NOT EXISTS results (
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,      -- items.seq
+        number INTEGER NOT NULL,   -- which result of the item, from 0
+        reading INTEGER NOT NULL,  -- which reading of the replies, and which version of `combine`
+        version INTEGER NOT NULL,
+        item TEXT NOT NULL,
+        protocol TEXT NOT NULL,
+        criterion TEXT NOT NULL,
+        model TEXT NOT NULL,
+        status TEXT NOT NULL,
+        system TEXT NOT NULL,
+        "group" TEXT,
+        subject TEXT,
+        value REAL,
+        normalized REAL,
+        spread REAL,
+        how TEXT,
+        estimator TEXT NOT NULL,
+        n_samples INTEGER NOT NULL,
+        n_failed INTEGER NOT NULL,
+        choice TEXT,
+        confidence REAL,
+        system_a TEXT,
+        system_b TEXT,
+        flags TEXT,                -- JSON: a list of texts; none where it is empty
+        label TEXT,
+        probabilities TEXT,        -- JSON: answer → probability
+        reply INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        samples_gap REAL,
+        judges_gap REAL,
+        orders_gap REAL,
+        digest INTEGER,
+        checksum INTEGER NOT NULL,
+        PRIMARY KEY (run, seq, number)
+    ) WITHOUT ROWID""",
+    "result_items": """CREATE TABLE IF NOT EXISTS result_items (
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        calls INTEGER NOT NULL,    -- how many calls, failed calls and judgments the results are made from
+        failed INTEGER NOT NULL,
+        judged INTEGER NOT NULL,
+        n INTEGER NOT NULL,        -- how many results there are
+        texts INTEGER,             -- the checksum of their texts, where they have any
+        checksum INTEGER NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) WITHOUT ROWID""",
+    "result_texts": """CREATE TABLE IF NOT EXISTS result_texts (
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,        -- explanation, evidence and notes of each result
+        PRIMARY KEY (run, seq)
+    ) WITHOUT ROWID""",
+}
+"""The tables that may be dropped at any time: they are made again from the judgments."""
+
+
+# A row that is added changes the counts. One that is changed or deleted may not, so its item is listed, where
+# the run has stored results.
+_CHANGES = (
+    """CREATE TABLE result_sets (
+        run INTEGER PRIMARY KEY,
+        reading INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        manifest INTEGER NOT NULL, -- its checksum
+        places INTEGER NOT NULL,
+        judgments INTEGER NOT NULL,
+        items INTEGER NOT NULL,    -- how many items are in `result_items`
+        writer TEXT NOT NULL       -- who writes the results, or did so last
+    )""",
+    "CREATE TABLE changed_items (id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, "
+    "item INTEGER NOT NULL)",
+    "CREATE INDEX changes_of_run ON changed_items (run)",
+    *(
+        f"""CREATE TRIGGER {table}_{event} AFTER {verb} ON {table}
+        WHEN EXISTS (SELECT 1 FROM result_sets WHERE run = OLD.run)
+        BEGIN INSERT INTO changed_items (run, item) VALUES (OLD.run, OLD.{item}); END"""
+        for table, item in (("places", "item"), ("judgments", "item"), ("items", "seq"))
+        for event, verb in (("changed", "UPDATE"), ("gone", "DELETE"))
+    ),
+)
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_initial,
     m002_counts,
@@ -344,6 +435,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m004_reviews,
     m005_invitations,
     m006_locked_looks,
+    m007_results,
 )
 
 
@@ -358,6 +450,8 @@ _EMPTY_BEFORE = {
     "notes": (4, f"id, {rows.NOTE_SEALED}, checksum"),
     "invitations": (5, f"id, {rows.INVITATION_SEALED}, checksum"),
     "locked_looks": (6, "id, digest, made"),
+    "result_sets": (7, "run"),
+    "changed_items": (7, "id, run, item"),
 }
 """table → the migration that added it, and its columns"""
 

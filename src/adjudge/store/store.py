@@ -22,7 +22,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -34,12 +34,14 @@ from . import batches, invitations, locked_looks, owners, reading, replace_judgm
 from . import database_file as schema
 from . import items as item_rows
 from . import labels as label_rows
+from . import results as result_rows
 from . import totals as run_totals
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
 from .invitations import Invitation, InvitationKind
 from .replace_judgments import NewJudgment
+from .results import CannotStoreError, ResultWriter, StoredItem
 from .rows import DECODE_FAULTS
 from .runs import RunRow, RunStatus
 from .store_errors import damage_error, is_explained, store_error
@@ -392,6 +394,34 @@ class Store:
         )
         return n_written
 
+    # Results
+
+    def results_are_current(self, run: RunRow, version: int) -> bool:
+        """Whether the stored results of a run are those of its judgments, by this version of `combine`."""
+        return self._access.read(lambda connection: result_rows.are_current(connection, run.id, version))
+
+    @contextmanager
+    def writing_results(self, run: RunRow, version: int) -> Iterator[ResultWriter]:
+        """A writer that brings the stored results up to date; `CannotStoreError` where they cannot be written."""
+        with (
+            self._access.caching() as connection,
+            result_rows.writing(connection, self.path, run.id, version) as writer,
+        ):
+            yield writer
+
+    def stored_results(self, run: RunRow, *, with_texts: bool) -> Iterator[StoredItem]:
+        """The stored results of a run, item by item; without `with_texts` those have no explanation,
+        evidence or notes.
+        """
+        return self._access.stream(
+            lambda connection: result_rows.read(connection, run.id, with_texts=with_texts)
+        )
+
+    def forget_results(self, run: RunRow, items: Sequence[int]) -> None:
+        """Have the results of damaged items stored again by the next reader."""
+        with suppress(CannotStoreError), self._access.caching() as connection:
+            result_rows.forget_items(connection, run.id, items)
+
     # Totals
 
     def samples_are_identical(self, run: RunRow) -> bool:
@@ -401,6 +431,10 @@ class Store:
     def totals(self, run: RunRow) -> run_totals.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
         return self._access.read(lambda connection: run_totals.totals(connection, run.id))
+
+    def n_reasks_failed(self, run: RunRow) -> int:
+        """How many follow-up questions of a run got no reply."""
+        return self._access.read(lambda connection: run_totals.n_reasks_failed(connection, run.id))
 
     def models_seen(self, run: RunRow) -> list[run_totals.ModelSeen]:
         """The model names that servers reported; two for one model mean that the server changed it."""

@@ -91,6 +91,16 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     return Totals(n_items, n_calls - n_combined, failed, judged, *sums, *reasks)
 
 
+def n_reasks_failed(connection: sqlite3.Connection, run: int) -> int:
+    """How many follow-up questions got no reply."""
+    select = """SELECT count(*) FROM places WHERE run = :run AND error_kind IS NOT NULL
+        AND slot IN (SELECT slot FROM slots WHERE run = :run AND kind = 'reask')"""
+    has_any = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM slots WHERE run = ? AND kind = 'reask')", (run,)
+    ).fetchone()[0]
+    return int(connection.execute(select, {"run": run}).fetchone()[0]) if has_any else 0
+
+
 _SAMPLE_PAIRS = """SELECT EXISTS (
     SELECT 1 FROM places AS one
     JOIN slots AS first ON first.run = one.run AND first.slot = one.slot

@@ -15,9 +15,10 @@ from adjudge.analysis.compare.compare import compare_views
 from adjudge.analysis.compare.comparison import Comparison, CriterionComparison
 from adjudge.analysis.compare.scaling import inferred
 from adjudge.analysis.run_view.run_view import Digests
-from adjudge.analysis.run_view.single_replies import SingleReplies
+from adjudge.analysis.run_view.tabulate import Digested
 from adjudge.errors import DataError
 from adjudge.records import Choice, Item, Judgment, Result, Scale, Score
+from adjudge.results.call_digests import call_digests
 from adjudge.stats import detectable, paired_difference, units_needed
 from adjudge.store import CallSpec, Judged
 from judged import FIVE, choice, score
@@ -281,9 +282,10 @@ def test_ids_that_several_systems_share_are_joined_by_system_too() -> None:
 
 
 def digests_of(judged: Sequence[Judged], run: int = 1) -> Digests:
-    replies = SingleReplies({}, has_samples=False, digest_salt=f"adjudge.db {run}", keeps_spans=False)
-    list(replies.watch(judged))
-    return replies.digests
+    digests = Digested(f"adjudge.db {run}")
+    for (protocol, model), digest in call_digests(judged).items():
+        digests.add(Result("q", protocol, "clarity", model, "ok"), digest)
+    return digests.by_item
 
 
 def test_the_same_calls_with_other_replies_are_not_the_same() -> None:

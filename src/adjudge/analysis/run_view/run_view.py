@@ -66,8 +66,6 @@ class RunView(Struct, frozen=True):
     """(item, call) → start and end of the choice in the reply; only for runs with log-probabilities"""
     seqs: Mapping[str, int] = {}
     """item → its number in the run"""
-    judgment_notes: Mapping[str, Mapping[str, str]] = {}
-    """item → notes of its judgments; only with `keep_notes`"""
     attributes: Attributes = {}
     """what agreement can be shown by; only for the judge card"""
 

@@ -1,13 +1,8 @@
-"""What is collected from single replies before they are
-combined: samples, positions, digests and spans of choices.
-"""
+"""What is collected from single replies, because results do not hold it: samples, positions and spans of choices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
-
-import msgspec
 
 from ...records import PART_KINDS, Judgment, Order, Protocol, Subject
 from ...results.combine import Kind, choice_criterion
@@ -22,15 +17,10 @@ from .tally import CriterionKey
 class SingleReplies:
     """What is collected from single judgments before they are combined."""
 
-    def __init__(
-        self, protocols: Mapping[str, Protocol], has_samples: bool, digest_salt: str | None, keeps_spans: bool
-    ) -> None:
-        self.n_reasks_failed = 0
-        self.digests: dict[tuple[str, str], dict[str, int]] = {}
+    def __init__(self, protocols: Mapping[str, Protocol], has_samples: bool, keeps_spans: bool) -> None:
         self.choice_spans: dict[tuple[int, int], tuple[int, int]] = {}
-        self._protocols = protocols
+        self.protocols = protocols
         self._has_samples = has_samples
-        self._digest_salt = digest_salt
         self._keeps_spans = keeps_spans
         self.shown: dict[CriterionKey, dict[tuple[int, int, str], list[Position | None]]] = {}
         """criterion → (item, sample, model) → the position chosen in order ab, and in order ba"""
@@ -39,11 +29,14 @@ class SingleReplies:
         """the first call of each comparison of the current item"""
         self._samples: dict[SampleKey, dict[Order, list[float]]] = {}
 
+    @property
+    def are_needed(self) -> bool:
+        """Whether there is anything to collect."""
+        has_pairs = any(protocol.task == "compare" for protocol in self.protocols.values())
+        return has_pairs or self._has_samples or self._keeps_spans
+
     def watch(self, judgments: Iterable[Judged]) -> Iterator[Judged]:
         for judged in judgments:
-            self.n_reasks_failed += judged.about.kind == "reask" and judged.error is not None
-            if self._digest_salt is not None:
-                self._add_digest(judged, self._digest_salt)
             if judged.judgment is not None and judged.seq >= 0 and judged.about.kind not in PART_KINDS:
                 self._add_positions(judged, judged.judgment)
                 if self._has_samples:
@@ -53,7 +46,7 @@ class SingleReplies:
             yield judged
 
     def _add_positions(self, judged: Judged, judgment: Judgment) -> None:
-        protocol = self._protocols.get(judged.about.protocol)
+        protocol = self.protocols.get(judged.about.protocol)
         if protocol is None or protocol.task != "compare":
             return
         for criterion, choice in choices_in(judgment, protocol):
@@ -91,23 +84,6 @@ class SingleReplies:
                 add(score.criterion, score.subject, "scores", score.value)
         if judgment.choice is not None and about.criteria:
             add(choice_criterion(about.criteria), None, "choices", as_number(judgment.choice))
-
-    def _add_digest(self, judged: Judged, salt: str) -> None:
-        """Equal digests mean the same calls (texts, prompt, judge, settings) and the same reading of each
-        reply.
-
-        A call without a reply equals no other: its reply is unknown.
-        """
-        if judged.item is None:
-            return
-        # The reply to a second question is part of the judgment of the first reply.
-        is_read = judged.judgment is not None or judged.about.kind in PART_KINDS
-        call_salt = "" if is_read and judged.error is None else salt
-        content = msgspec.json.encode((judged.call, judged.about, judged.judgment, call_salt))
-        by_model = self.digests.setdefault((judged.item.id, judged.about.protocol), {})
-        # A sum, because two runs may make their calls in different orders.
-        number = int.from_bytes(blake2b(content, digest_size=8).digest())
-        by_model[judged.about.model] = by_model.get(judged.about.model, 0) + number
 
     def _add_span(self, judged: Judged, judgment: Judgment) -> None:
         # A choice that was read from a second question is in another reply.

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
-from msgspec import structs
 
 from ...records import Protocol, Result, Scale
 from ...results.combine import Kind
 from ...results.manifest import protocols_of, settings_of
-from ...results.stored_results import judged_items
-from ...store import Judged, RunRow, Store
+from ...results.stored_results import judged_items, stored_items
+from ...store import RunRow, Store
 from .result_facts import is_undefined
 from .run_facts import facts_of_run
 from .run_view import Contents, RunView
 from .single_replies import SingleReplies
-from .tally import Tally
+from .tally import Tally, key_of
 
 
 def tabulate(
@@ -27,56 +26,75 @@ def tabulate(
     keep_results: bool = True,
     for_comparison: bool = False,
     choice_spans: bool = False,
-    keep_notes: bool = False,
     on_read: Callable[[int], None] | None = None,
 ) -> RunView:
     """Read a run once. A report needs only the tally (`keep_results=False`), which takes little memory.
 
     `for_comparison` adds digests that show whether two runs judged the same texts, made the same calls and
     got the same replies; `choice_spans` adds the position of the choice in each reply. `on_read` gets the
-    number of judgments read.
+    number of items that were combined first.
     """
     protocols = protocols_of(store, run)
-    replies = SingleReplies(
-        protocols,
-        settings_of(run).samples > 1 and keep_results,
-        f"{store.path} {run.id}" if for_comparison else None,
-        choice_spans,
-    )
     tally = Tally()
     results: list[Result] = []
     kinds: list[Kind] = []
     seqs: dict[str, int] = {}
-    notes: dict[str, dict[str, str]] = {}
-    for judged in judged_items(replies.watch(_counted(store.judgments(run), on_read)), protocols):
-        for result, kind, voices in judged.results:
-            tally.add(result, kind, [voice.judgment for voice in voices])
-            if keep_notes:
-                for voice in voices:
-                    notes.setdefault(result.item, {}).update(voice.judgment.notes)
-            if keep_results and not is_undefined(result):
-                results.append(structs.replace(result, explanation=""))
-                kinds.append(kind)
-        if keep_results:
-            seqs[judged.item.id] = judged.seq
+    digests = Digested(f"{store.path} {run.id}")
+    for item in stored_items(store, run, on_read=on_read):
+        for result, kind, _, digest in item.results or ():
+            tally.add(result, kind)
+            if for_comparison:
+                digests.add(result, digest)
+            if keep_results:
+                seqs[result.item] = item.seq
+                if not is_undefined(result):
+                    results.append(result)
+                    kinds.append(kind)
+    replies = SingleReplies(protocols, settings_of(run).samples > 1 and keep_results, choice_spans)
+    _read_single_replies(store, run, replies, tally)
     return RunView(
         name=run.name,
         results=tuple(results),
         kinds=tuple(kinds),
         scales=_scales(protocols),
         tally=tally,
-        facts=facts_of_run(store, run, protocols, replies.n_reasks_failed),
+        facts=facts_of_run(store, run, protocols, store.n_reasks_failed(run)),
         run=run,
         protocols=protocols,
         positions=replies.position_biases(),
         shown=replies.shown if keep_results else {},
         samples=replies.sample_values(),
-        digests=replies.digests,
+        digests=digests.by_item,
         contents=_contents(store, run) if for_comparison else None,
         choice_spans=replies.choice_spans,
         seqs=seqs,
-        judgment_notes=notes,
     )
+
+
+class Digested:
+    """The digests of results: of each item and protocol, by model."""
+
+    def __init__(self, salt: str) -> None:
+        self._salt = salt
+        self.by_item: dict[tuple[str, str], dict[str, int]] = {}
+
+    def add(self, result: Result, digest: int | None) -> None:
+        """Where a call has no reply, the digest equals that of no other run: what it says is unknown."""
+        by_model = self.by_item.setdefault((result.item, result.protocol), {})
+        if result.model not in by_model:
+            own = f"{self._salt} {result.item} {result.protocol} {result.model}"
+            by_model[result.model] = key_of(own) if digest is None else digest
+
+
+def _read_single_replies(store: Store, run: RunRow, replies: SingleReplies, tally: Tally) -> None:
+    """What results do not hold: positions and samples of single replies, and what steps have checked."""
+    if any(protocol.pipeline for protocol in replies.protocols.values()):
+        for judged in judged_items(replies.watch(store.judgments(run)), replies.protocols):
+            for result, _, voices in judged.results:
+                tally.add_elements(result, [voice.judgment for voice in voices])
+    elif replies.are_needed:
+        for _ in replies.watch(store.judgments(run)):
+            pass
 
 
 def _scales(protocols: Mapping[str, Protocol]) -> dict[tuple[str, str], Scale | None]:
@@ -85,16 +103,6 @@ def _scales(protocols: Mapping[str, Protocol]) -> dict[tuple[str, str], Scale | 
         for key, protocol in protocols.items()
         for criterion, scale in protocol.criteria.items()
     }
-
-
-_TOLD_EVERY = 500
-
-
-def _counted(places: Iterable[Judged], on_read: Callable[[int], None] | None) -> Iterator[Judged]:
-    for number, place in enumerate(places, 1):
-        if on_read is not None and not number % _TOLD_EVERY:
-            on_read(number)
-        yield place
 
 
 def _contents(store: Store, run: RunRow) -> Contents:

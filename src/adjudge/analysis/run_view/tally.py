@@ -133,9 +133,8 @@ class Tally:
         """pairs in the order first seen; the same pair in the other order is swapped to match"""
         self._last: tuple[str, int] = ("", key_of(""))
 
-    def add(self, result: Result, kind: Kind, judgments: Sequence[Judgment] = ()) -> None:
-        """Add one result, a score or a choice, and what the steps of a protocol have checked for it."""
-        self._add_elements(result, judgments)
+    def add(self, result: Result, kind: Kind) -> None:
+        """Add one result, a score or a choice."""
         item = self._item_key(result.item)
         self.models.setdefault(result.model)
         self.protocols.setdefault(result.protocol)
@@ -151,7 +150,8 @@ class Tally:
         is_read = self._add_choice(result, item) if kind == "choices" else self._add_score(result, item)
         readings[(result.how or "not recorded") if is_read else "failed"] += 1
 
-    def _add_elements(self, result: Result, judgments: Sequence[Judgment]) -> None:
+    def add_elements(self, result: Result, judgments: Sequence[Judgment]) -> None:
+        """Add what the steps of a protocol have checked for one result."""
         for judgment in judgments:
             elements = judgment.checked
             if any(score.criterion == result.criterion for element in elements for score in element.scores):
