@@ -14,6 +14,7 @@ from make import HERE, SCENARIOS, differences, made
 from page_faults import page_faults
 from page_text import page_text
 from stage import changes
+
 from stored import assert_stored_as_combined
 
 
