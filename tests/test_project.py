@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
-    {"errors", "records", "sections", "untrusted", "version"},
+    {"did_you_mean", "errors", "records", "sections", "untrusted", "version"},
     {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
     {"protocols", "models", "store"},
     {"probes", "run_options", "steps"},

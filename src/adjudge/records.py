@@ -333,6 +333,11 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     pipeline: tuple[Step, ...] = ()
     """the steps of a judgment that takes several calls; without any, one prompt is one judgment"""
 
+    @property
+    def ref(self) -> str:
+        """Its name in calls and results: the id, and the digest of all its texts and settings."""
+        return f"{self.id}@{self.digest}"
+
     def synonyms(self, name: str) -> tuple[str, ...]:
         """The names that mean the same input, the common one first; the name alone in a user's protocol.
 

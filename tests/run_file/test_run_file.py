@@ -556,7 +556,7 @@ def test_init_asks_and_takes_the_answers(place: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
     done = adjudge("init", "answers.jsonl", "--config", "mine.toml")
     assert done.code == 0, done.err
-    assert "Did you mean question?" in done.err
+    assert "Did you mean 'question'?" in done.err
     run = tomllib.loads((place / "mine.toml").read_text(encoding="utf-8"))["runs"]["answers"]
     assert run["map"] == {"task": "question", "response": "text", "group": "question"}
     assert run["judge"] == [{"criterion": 'Is it "kind"?', "name": "kind"}]

@@ -4,7 +4,6 @@ The columns are guessed by the names that people give them. Nothing is sent, and
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import typer
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from .terminal import print_text
 
@@ -240,8 +240,7 @@ def _ask_column(name: str, default: str, columns: Sequence[str]) -> str:
             return answer
         if answer == _NONE and name not in _NEEDED:
             return ""
-        near = difflib.get_close_matches(answer, columns, 1)
-        meant = f"Did you mean {near[0]}?" if near else f"The columns are: {', '.join(columns)}."
+        meant = did_you_mean(answer, columns, f"The columns are: {', '.join(columns)}.")
         typer.echo(f"There is no column '{answer}'. {meant}", err=True)
 
 

@@ -38,7 +38,7 @@ def show_prompt(protocol: Protocol, item: Item, order: Order, as_json: bool) -> 
     if as_json:
         print_json(
             {
-                "protocol": f"{protocol.id}@{protocol.digest}",
+                "protocol": protocol.ref,
                 "item": item.id,
                 "order": order,
                 "messages": rendered.messages,
@@ -63,7 +63,7 @@ def show_typed(protocol: Protocol, spec: str, item: Item | None, order: str, as_
     judge = parse_model(spec)
     if not isinstance(judge, DecisionModel):
         return False
-    name = f"{protocol.id}@{protocol.digest}"
+    name = protocol.ref
     if item is None:
         _show_questions(protocol, as_json)
         return True
@@ -95,9 +95,9 @@ def _show_questions(protocol: Protocol, as_json: bool) -> None:
     checks = [step_protocol(protocol, step) for step in protocol.pipeline if step.kind == "check"]
     questions = [question for asked in checks or [protocol] for question in questions_of(asked)]
     if as_json:
-        print_json({"protocol": f"{protocol.id}@{protocol.digest}", "questions": questions})
+        print_json({"protocol": protocol.ref, "questions": questions})
         return
-    print_text(f"{protocol.id}@{protocol.digest}, as typed questions")
+    print_text(f"{protocol.ref}, as typed questions")
     for question in questions:
         print_text(f"--- {question.name}: {question.type} ---\n{question.instructions}")
         for option in question.options:
@@ -115,7 +115,7 @@ def show_steps_of(protocol: Protocol, item: Item, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "protocol": f"{protocol.id}@{protocol.digest}",
+                "protocol": protocol.ref,
                 "item": item.id,
                 "steps": [
                     {
@@ -161,7 +161,7 @@ def show_template(protocol: Protocol, as_json: bool) -> None:
             }
         )
         return
-    print_text(f"{protocol.id}@{protocol.digest}: {protocol.title}")
+    print_text(f"{protocol.ref}: {protocol.title}")
     optional = f" [{', '.join(protocol.optional)}]" if protocol.optional else ""
     print_text(f"item fields: {', '.join(protocol.inputs)}{optional}")
     for role, text in texts.items():

@@ -8,12 +8,12 @@ items with the same id.
 
 from __future__ import annotations
 
-import difflib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from ..records import FieldValue, Item, Message
 from ..untrusted import has_control, safe
@@ -251,9 +251,8 @@ class _UnseenFields:
             # No row could be read, so the fields of the file are not known.
             return
         for field, name in self._unseen.items():
-            near = difflib.get_close_matches(field, self._seen, n=1)
             fields = ", ".join(sorted(self._seen - set(RESERVED))[:20])
-            hint = f"Did you mean '{near[0]}'?" if near else f"The fields are: {fields}."
+            hint = did_you_mean(field, self._seen, f"The fields are: {fields}.")
             yield f"map {name}={field}: no item has a field '{field}'. {hint}"
 
 

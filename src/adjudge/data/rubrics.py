@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -12,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError, listed
 from ..records import Rubric, Scale
 from ..untrusted import has_control, safe
@@ -112,8 +112,7 @@ def _prometheus(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(known)}."
+    hint = did_you_mean(key, known, f"Known keys: {', '.join(known)}.")
     return f"unknown key '{key:.80}'. {hint}"
 
 

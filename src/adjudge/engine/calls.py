@@ -31,9 +31,7 @@ def call_for(
     protocol = planned.protocol
     ruled = answer_by_rule(protocol, item)
     if ruled is not None:
-        call = Call(
-            "", item.id, f"{protocol.id}@{protocol.digest}", tuple(protocol.criteria), planned.model.name, ()
-        )
+        call = Call("", item.id, protocol.ref, tuple(protocol.criteria), planned.model.name, ())
         call = msgspec.structs.replace(call, order=planned.order, sample=planned.sample, target=ruled)
         return with_key(call, planned.model, planned.params), (BY_RULE,)
     prompts = {} if prompts is None else prompts
@@ -48,7 +46,7 @@ def call_for(
     call = Call(
         key="",
         item=item.id,
-        protocol=f"{protocol.id}@{protocol.digest}",
+        protocol=protocol.ref,
         criteria=tuple(protocol.criteria),
         model=planned.model.name,
         messages=rendered.messages,
@@ -66,7 +64,7 @@ def step_call(planned: PlannedCall, prompt: StepPrompt, item: Item) -> Call:
     call = Call(
         key="",
         item=item.id,
-        protocol=f"{protocol.id}@{protocol.digest}",
+        protocol=protocol.ref,
         criteria=tuple(prompt.protocol.criteria),
         model=planned.model.name,
         messages=prompt.messages,
@@ -87,7 +85,7 @@ def combine_call(planned: PlannedCall, item: Item, keys: Sequence[str]) -> Call:
     return Call(
         key=digest.hexdigest(),
         item=item.id,
-        protocol=f"{protocol.id}@{protocol.digest}",
+        protocol=protocol.ref,
         criteria=tuple(protocol.criteria),
         model=planned.model.name,
         messages=(),

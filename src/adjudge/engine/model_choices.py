@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError
 from ..models import Model, check_alias, named, takes_key, takes_price
 from ..records import ModelSettings, NamedModel
@@ -76,8 +76,7 @@ def _by_model(
     if isinstance(given, Mapping):
         for name in given:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f"Did you mean '{near[0]}'?" if near else f"The models are: {', '.join(names)}."
+                hint = did_you_mean(name, names, f"The models are: {', '.join(names)}.")
                 raise ModelError(f"{flag} {name}={form}: no model of this run is called '{name}'. {hint}")
         return dict(given)
     takers = [_name(choice) for choice in choices if can_take(choice.model)]

@@ -130,7 +130,7 @@ def make_plan(
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
-    names = [f"{protocol.id}@{protocol.digest}" for protocol in protocols]
+    names = [protocol.ref for protocol in protocols]
     for name in names:
         if names.count(name) > 1:
             raise ProtocolError(f"protocol {name} is given twice. Name it once.")

@@ -4,12 +4,12 @@ names, so that mistakes are reported before money is spent.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
 from ..data import RESERVED
+from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError, ProtocolError
 from ..models import Model, Network, on_ray, parse_model
 from ..protocols import step_protocol
@@ -41,9 +41,8 @@ def check_renames(renames: Mapping[str, str], protocols: Sequence[Protocol]) -> 
             known.update(protocol.synonyms(name))
     for name, field in renames.items():
         if name not in known:
-            near = difflib.get_close_matches(name, sorted(known), 1)
             inputs = ", ".join(sorted({name for protocol in protocols for name in protocol.inputs}))
-            hint = f"Did you mean '{near[0]}'?" if near else f"The inputs are: {inputs}."
+            hint = did_you_mean(name, sorted(known), f"The inputs are: {inputs}.")
             raise DataError(f"map {name}={field}: no protocol of this run has an input '{name}'. {hint}")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from ..models import Model
 from ..records import Item, ModelSettings, Protocol, Rubric
@@ -59,7 +59,6 @@ def request_of(**options: Any) -> Request:
     known = set(Request.__struct_fields__) - {"items", "protocol", "model", "watcher"}
     for name in options:
         if name not in Request.__struct_fields__:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The options are: {', '.join(sorted(known))}."
+            hint = did_you_mean(name, known, f"The options are: {', '.join(sorted(known))}.")
             raise DataError(f"run has no option '{name}'. {hint}")
     return Request(**options)

@@ -29,7 +29,7 @@ def written_steps_call(protocol: Protocol, model: Model) -> tuple[Call, Paramete
     call = Call(
         key="",
         item="",
-        protocol=f"{protocol.id}@{protocol.digest}",
+        protocol=protocol.ref,
         criteria=tuple(protocol.criteria),
         model=model.name,
         messages=(Message("user", _steps_prompt(protocol)),),

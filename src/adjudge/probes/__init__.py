@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import difflib
 import random
 import re
 import tomllib
@@ -23,6 +22,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from ..data import read_small_text
+from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from ..protocols import with_digest
 from ..records import FieldValue, Item, Message, Protocol, Scale
@@ -123,8 +123,7 @@ def load_probes(names: Sequence[str] = ()) -> list[Probe]:
         elif (Path(name) / "probe.toml").exists():
             probe = _load(Path(name))
         else:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The probes are: {', '.join(known)}."
+            hint = did_you_mean(name, known, f"The probes are: {', '.join(known)}.")
             raise DataError(f"--probes {name}: no such probe, and no folder with a probe.toml. {hint}")
         if probe.name in probes and probes[probe.name].split:
             probe = structs.replace(probe, variants=(*probes[probe.name].variants, *probe.variants))

@@ -7,7 +7,6 @@ a model, or raises for what a file contains.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..data import BrokenFileError, read_small
+from ..did_you_mean import did_you_mean
 from ..records import Protocol
 from .builtins import builtin_root, find_folder
 from .cases import Failure, case_failures, folded
@@ -188,8 +188,7 @@ def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
     file, line = str(folder / "protocol.toml"), _line_in_settings(folder, "accept")
     for accept in protocol.accept:
         if accept.name not in NAMES:
-            near = difflib.get_close_matches(accept.name, NAMES, 1)
-            todo = f"Did you mean '{near[0]}'?" if near else f"Suspicions: {', '.join(NAMES)}."
+            todo = did_you_mean(accept.name, NAMES, f"Suspicions: {', '.join(NAMES)}.")
             yield Finding(file, line, "unknown-accept", f"there is no suspicion '{accept.name}'.", todo)
         elif not accept.reason.strip():
             message = f"'{accept.name}' is accepted without a reason."

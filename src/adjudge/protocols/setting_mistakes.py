@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import inspect
 
+from ..did_you_mean import did_you_mean
 from .setting_lines import Steps, line_of, line_of_steps
 
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
@@ -38,12 +38,7 @@ def toml_mistake(file: str, toml: str, error: Exception, lists: Iterable[str]) -
 
 def key_meant(word: str, known: Sequence[str]) -> str:
     """What to do about an unknown key: take the likeliest one, or one of all."""
-    return _meant(word, known) or f"Known keys: {', '.join(known)}."
-
-
-def _meant(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, 1)
-    return f"Did you mean '{near[0]}'?" if near else ""
+    return did_you_mean(word, known) or f"Known keys: {', '.join(known)}."
 
 
 def mistakes_in(toml: str, value: object, kind: Any, key: str, entry: int | None = None) -> list[Mistake]:
@@ -173,7 +168,7 @@ def _unfit(value: object, options: Sequence[inspect.Type], place: _SettingPath) 
     if words and isinstance(value, str):
         others = [option for option in options if not isinstance(option, inspect.LiteralType)]
         allowed = ", ".join([*words, *([_either(others)] if others else [])])
-        todo = f"{_meant(value, words)} It can be: {allowed}.".lstrip()
+        todo = f"{did_you_mean(value, words)} It can be: {allowed}.".lstrip()
         yield place.steps, f"{place.words()} cannot be '{_short(value)}'.", todo, "bad-value"
     elif isinstance(value, dict) and isinstance(table, inspect.StructType):
         message = f"{place.words()} is a single table, but must be a list of tables."

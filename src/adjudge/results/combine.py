@@ -66,7 +66,7 @@ def combine(
     notes = next((call.judgment.notes for call in judged if call.judgment.notes), {})
     common = Result(
         item=item.id,
-        protocol=f"{protocol.id}@{protocol.digest}",
+        protocol=protocol.ref,
         criterion="",
         model=model,
         status="no_reply",

@@ -30,7 +30,7 @@ def recorded_protocols(run: RunRow, read_asked: Callable[[], Iterator[Asked]]) -
     protocols = [msgspec.convert(stored, Protocol, strict=False) for stored in run.manifest["protocols"]]
     if settings_of(run).steps == "generate":
         protocols = _with_steps(read_asked(), protocols)
-    return {f"{protocol.id}@{protocol.digest}": protocol for protocol in protocols}
+    return {protocol.ref: protocol for protocol in protocols}
 
 
 def _with_steps(all_asked: Iterator[Asked], protocols: list[Protocol]) -> list[Protocol]:
@@ -41,7 +41,7 @@ def _with_steps(all_asked: Iterator[Asked], protocols: list[Protocol]) -> list[P
         written[asked.call.protocol] = written_steps(asked.reply.text)
     return [
         with_digest(protocol, steps=steps)
-        if (steps := written.get(f"{protocol.id}@{protocol.digest}")) and not protocol.steps
+        if (steps := written.get(protocol.ref)) and not protocol.steps
         else protocol
         for protocol in protocols
     ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from .thresholds import parse_allowed, parse_most, parse_number
 
@@ -53,9 +53,8 @@ def read_gate_table(table: Mapping[str, Any], where: str, problems: list[str]) -
 
 def _read_key(key: str, value: Any, problems: list[str]) -> Any:
     if key not in GATE_KEYS:
-        near = difflib.get_close_matches(key, GATE_KEYS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"the keys are {', '.join(GATE_KEYS)}."
-        problems.append(f"unknown key '{key}': {hint}")
+        hint = did_you_mean(key, GATE_KEYS, f"The keys are {', '.join(GATE_KEYS)}.")
+        problems.append(f"unknown key '{key}'. {hint}")
     elif key in GATE_TABLES:
         return _read_table(key, value, problems)
     elif key == "max_failed":

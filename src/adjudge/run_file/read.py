@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from ..data import read_small
+from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError, listed
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
@@ -109,9 +110,8 @@ class RunFile(Struct, frozen=True):
             return text
         if Path(text).exists():
             return None
-        near = difflib.get_close_matches(text, self.runs, 1)
-        if near:
-            raise DataError(f"'{text}' is neither a file nor a run of {self.path}. Did you mean '{near[0]}'?")
+        if hint := did_you_mean(text, self.runs):
+            raise DataError(f"'{text}' is neither a file nor a run of {self.path}. {hint}")
         return None
 
 
@@ -234,8 +234,7 @@ def _run(
         table["steps"] = resolved_paths(table["steps"], file)
     for entry in as_texts(table.get("models", ())):
         if ":" not in entry and entry != "local" and entry not in models:
-            near = difflib.get_close_matches(entry, models, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Declare it: [models.{entry}] with model = …"
+            hint = did_you_mean(entry, models, f"Declare it: [models.{entry}] with model = …")
             problems.append(f"{where}.models: no model is called '{entry}'. {hint}")
     if "models" in table:
         table["models"] = [model_path(entry, file) for entry in as_texts(table["models"])]

@@ -4,7 +4,6 @@ which type each value has, and what is wrong with one.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
+from ..did_you_mean import did_you_mean
 from ..records import Rubric
 from ..run_options.options import Declared, JudgeSettings, declared_options
 
@@ -92,12 +92,8 @@ def _check_judges(value: Any, where: str, problems: list[str]) -> None:
 
 
 def unknown_key(key: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(key, list(known), 1)
-    return (
-        f"unknown key. Did you mean '{near[0]}'?"
-        if near
-        else f"unknown key. The keys are {', '.join(known)}."
-    )
+    hint = did_you_mean(key, known, f"The keys are {', '.join(known)}.")
+    return f"unknown key. {hint}"
 
 
 _KINDS: dict[Any, str] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TypedDict, Unpack
 
 from msgspec import structs
 
+from ...did_you_mean import did_you_mean
 from ...engine import Run
 from ...errors import DataError
 from ...records import Item, Result, Scale
@@ -114,9 +114,8 @@ def _select(inputs: list[RankingInput], criterion: str | None) -> list[RankingIn
         if criterion in (ranking_input.name, ranking_input.criterion)
     ]
     if not chosen:
-        near = difflib.get_close_matches(criterion, names, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise DataError(f"There is no criterion '{criterion}'.{hint} There are: {', '.join(names)}.")
+        hint = f"{did_you_mean(criterion, names)} There are: {', '.join(names)}.".lstrip()
+        raise DataError(f"There is no criterion '{criterion}'. {hint}")
     return [ranking_input for ranking_input in chosen if ranking_input.name == criterion] or chosen
 
 

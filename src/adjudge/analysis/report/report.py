@@ -140,7 +140,7 @@ def _is_nominal(scale: Scale | None) -> bool:
 def _criterion_texts(facts: RunFacts) -> dict[tuple[str, str], str]:
     """(protocol, criterion) → the criterion in the user's words, where it was given so."""
     return {
-        (f"{protocol.id}@{protocol.digest}", criterion): text
+        (protocol.ref, criterion): text
         for protocol in facts.protocols
         for criterion, text in protocol.criterion_texts.items()
     }
@@ -150,14 +150,14 @@ def _protocols(facts: RunFacts) -> dict[str, str]:
     """The digests by protocol; one that is there several times, with several criteria, by its id and digest."""
     ids = [protocol.id for protocol in facts.protocols]
     return {
-        protocol.id if ids.count(protocol.id) == 1 else f"{protocol.id}@{protocol.digest}": protocol.digest
+        protocol.id if ids.count(protocol.id) == 1 else protocol.ref: protocol.digest
         for protocol in facts.protocols
     }
 
 
 def names_of(view: RunView) -> Names:
     """The criteria by the names that the report shows."""
-    protocols = [f"{protocol.id}@{protocol.digest}" for protocol in view.facts.protocols]
+    protocols = [protocol.ref for protocol in view.facts.protocols]
     return criterion_names([*view.tally.scores, *view.tally.choices], protocols)
 
 

@@ -35,6 +35,10 @@ class ProtocolFacts(Struct, frozen=True):
     criterion_texts: dict[str, str] = {}
     """criterion → its text, where the user gave it in words"""
 
+    @property
+    def ref(self) -> str:
+        return f"{self.id}@{self.digest}"
+
 
 class RunFacts(Struct, frozen=True):
     """What the manifest and the totals of a run say; a default means unknown."""
