@@ -6,10 +6,11 @@ Strict: a record with a wrong number of cells or unclosed quotes is a problem.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from .encoding import LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
+from .encoding import COLUMN_LIMIT, LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
 from .formulas import is_written_by_us, unguarded
 from .json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
 
@@ -70,7 +71,13 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
         raise BrokenFileError(path, f"line {start}: {bad}") from None
     except csv.Error as error:
         raise BrokenFileError(path, f"line {start}: {_csv_problem(error)}") from None
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    if len(header) > COLUMN_LIMIT:
+        raise BrokenFileError(
+            path,
+            f"line {start}: the header names {len(header):,} columns; the limit is {COLUMN_LIMIT:,}. "
+            "Keep the columns that are used.",
+        )
+    repeated = sorted(name for name, count in Counter(header).items() if count > 1)
     if repeated:
         names = ", ".join(f"'{name:.80}'" for name in repeated)
         raise BrokenFileError(

@@ -26,6 +26,9 @@ SMALL_LIMIT = 1_000_000
 WHOLE_LIMIT = 500_000_000
 """Bytes in a file that is held in memory, such as a JSON list."""
 
+COLUMN_LIMIT = 10_000
+"""Columns of a table."""
+
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -132,16 +135,22 @@ def batches(path: Path) -> Iterator[list[bytes]]:
         yield [b"".join(tail)]
 
 
-def read_text(path: Path, raw: Iterator[bytes] | None = None) -> str:
-    """A file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
+def read_whole(path: Path, source: Iterator[bytes] | None = None) -> bytes:
+    """A file in memory, decompressed; `BrokenFileError` where it is far too large. `source` are its blocks."""
     data = bytearray()
-    for block in blocks(path, raw):
+    for block in raw_blocks(path) if source is None else source:
         data += block
         if len(data) > WHOLE_LIMIT:
             limit = f"{WHOLE_LIMIT // 1_000_000} MB"
             raise BrokenFileError(
                 path, f"larger than {limit}, and read as a whole. Give its rows as JSONL, which streams."
             )
+    return bytes(data)
+
+
+def read_text(path: Path, raw: Iterator[bytes] | None = None) -> str:
+    """A file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
+    data = read_whole(path, blocks(path, raw))
     for number, line in enumerate(data.split(b"\n"), start=1):
         try:
             _decoded(line)

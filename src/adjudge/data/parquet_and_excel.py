@@ -8,13 +8,15 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ..errors import DataError
-from .encoding import BadRowError, BrokenFileError, is_gzip, raw_blocks
+from .encoding import LINE_LIMIT, BadRowError, BrokenFileError, is_gzip, raw_blocks, read_whole
+from .excel_bounds import check_excel
 from .json_rows import Number, Report, Row, refuse_long_fields, texts
+from .parquet_bounds import check_parquet
 
 if TYPE_CHECKING:
     import polars
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 
 ROWS_AT_ONCE = 5_000
+BYTES_AT_ONCE = 16_000_000
+"""Rows that become Python objects at the same time take no more, unless a single row does."""
+
 PARQUET_MAGIC = b"PAR1"
 
 
@@ -47,7 +52,7 @@ def polars_for(what: str) -> Any:
 def _frame_rows(frames: Iterable[polars.DataFrame], report: Report) -> Iterator[tuple[int, Row]]:
     number = 0
     for frame in frames:
-        for values in frame.iter_rows(named=True):
+        for values in _values(frame):
             number += 1
             try:
                 row = _parquet_row(values)
@@ -57,8 +62,62 @@ def _frame_rows(frames: Iterable[polars.DataFrame], report: Report) -> Iterator[
                 yield number, row
 
 
+def _values(frame: polars.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of a slice. A text that many rows share is stored once in a file, but copied for each row: so
+    rows are taken by their size, and one that is far too large is not taken at all.
+    """
+    sizes = _row_sizes(frame)
+    start = 0
+    while start < len(frame):
+        if sizes[start] > LINE_LIMIT:
+            yield {"": _TooLarge(sizes[start])}
+            start += 1
+            continue
+        end, size = start, 0
+        while end < len(frame) and (end == start or size + sizes[end] <= BYTES_AT_ONCE):
+            size += sizes[end]
+            end += 1
+        yield from frame[start:end].iter_rows(named=True)
+        start = end
+
+
+class _TooLarge(NamedTuple):
+    """Stands for the values of a row that is too large to be read."""
+
+    size: int
+
+
+def _row_sizes(frame: polars.DataFrame) -> list[int]:
+    """About how many bytes the texts and lists of each row take."""
+    import polars as pl
+
+    if not frame.width:
+        return [0] * len(frame)
+    sizes = [_size(pl.col(name), kind).cast(pl.UInt64) for name, kind in frame.schema.items()]
+    return frame.select(pl.sum_horizontal(*sizes, ignore_nulls=True).alias("size"))["size"].to_list()
+
+
+def _size(value: polars.Expr, kind: Any) -> polars.Expr:
+    """An expression for the bytes of a value of a type."""
+    import polars as pl
+
+    if isinstance(kind, pl.String):
+        return value.str.len_bytes()
+    if isinstance(kind, pl.Binary):
+        return value.bin.size()
+    if isinstance(kind, pl.List):
+        return value.list.eval(_size(pl.element(), kind.inner).cast(pl.UInt64).fill_null(0) + 8).list.sum()
+    if isinstance(kind, pl.Array):
+        return _size(value.arr.to_list(), pl.List(kind.inner))
+    if isinstance(kind, pl.Struct):
+        fields = (_size(value.struct.field(field.name), field.dtype) for field in kind.fields)
+        return pl.sum_horizontal(pl.lit(8), *(size.cast(pl.UInt64).fill_null(0) for size in fields))
+    return value.is_null().cast(pl.UInt64) + 8
+
+
 def _first_sheet(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
-    data = b"".join(raw_blocks(path))
+    data = read_whole(path)
+    check_excel(path, data)
     try:
         yield pl.read_excel(io.BytesIO(data), engine="calamine", infer_schema_length=None)
     except ModuleNotFoundError:
@@ -79,19 +138,31 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
     if not head.startswith(PARQUET_MAGIC):
         raise BrokenFileError(path, "not a Parquet file. Write it again, or give it the right suffix.")
     try:
-        source = io.BytesIO(b"".join(raw_blocks(path))) if is_gzip(path) else path
+        source: io.BytesIO | Path = io.BytesIO(read_whole(path)) if is_gzip(path) else path
+        if isinstance(source, Path):
+            with source.open("rb") as opened:
+                check_parquet(path, opened)
+        else:
+            check_parquet(path, source)
         # Without globbing: a file's name may contain [ ] or *.
         table = pl.scan_parquet(source, glob=False)
         start = 0
         while len(frame := table.slice(start, ROWS_AT_ONCE).collect()):
             yield frame
             start += len(frame)
+    except BrokenFileError:
+        raise
     # polars panics on some damaged files; a panic is not an Exception.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise BrokenFileError(path, f"damaged Parquet data ({str(error)[:200]}). Write it again.") from None
 
 
 def _parquet_row(values: dict[str, Any]) -> Row:
+    if isinstance(large := values.get(""), _TooLarge):
+        raise BadRowError(
+            f"about {large.size // 1_000_000:,} MB in one record (the limit is {LINE_LIMIT // 1_000_000} MB). "
+            "Shorten it."
+        )
     row = {name: _json_value(name, value) for name, value in values.items()}
     for name, value in row.items():
         if any("\0" in text for text in texts(value)):
