@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -15,12 +16,15 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_store_records import a_call, a_judgment, a_reply, put_answered, started
 
 from adjudge.errors import StoreError
 from adjudge.store import open_store, schema
+from adjudge.store.merge import merge
+from adjudge.store.repair import examine
 
 needs_root = pytest.mark.skipif(
     os.name != "posix" or os.getuid() != 0, reason="only root can become somebody else"
@@ -36,6 +40,112 @@ def test_a_new_store_and_its_log_can_be_read_by_their_owner_alone(tmp_path: Path
     finally:
         os.umask(before)
     assert modes == {"s.db": 0o600, "s.db-wal": 0o600, "s.db-shm": 0o600}
+
+
+CREATE_AND_STOP = """
+import os, sqlite3, sys
+from adjudge.store import open_store
+
+n_left = int(sys.argv[2])
+
+def stop(*_):
+    global n_left
+    n_left -= 1
+    if n_left == 0:
+        os._exit(9)
+
+sys.setprofile(lambda frame, event, what: stop() if event in ("call", "c_call") and (
+    "/adjudge/store/" in frame.f_code.co_filename) else None)
+open_store(sys.argv[1]).close()
+sys.setprofile(None)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_step_of_the_creation_leaves_no_half_store(tmp_path: Path) -> None:
+    path, n_killed, step = tmp_path / "s.db", 0, 1
+    while True:
+        done = subprocess.run([sys.executable, "-c", CREATE_AND_STOP, path, str(step)], check=False)
+        if path.exists():
+            with open_store(path, write=False) as store:
+                assert store.runs() == []
+        if done.returncode == 0:
+            break
+        n_killed, step = n_killed + 1, step + 7
+        for left in tmp_path.iterdir():
+            left.unlink()
+    assert n_killed > 10
+
+
+def test_a_store_that_another_process_creates_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, link = tmp_path / "s.db", os.link
+
+    def late(partial: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        with open_store(target) as other:
+            started(other)
+        link(partial, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with open_store(path) as store:
+        assert len(store.runs()) == 1
+    assert [left.name for left in tmp_path.iterdir()] == ["s.db"]
+
+
+def test_a_file_system_without_links_still_gets_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    with open_store(tmp_path / "s.db") as store:
+        started(store)
+    assert [left.name for left in tmp_path.iterdir()] == ["s.db"]
+
+
+def test_what_a_killed_process_left_is_removed_when_it_is_old(tmp_path: Path) -> None:
+    old, new = tmp_path / ".s.db.new-1", tmp_path / ".s.db.new-2"
+    for left in (old, new):
+        left.touch()
+    os.utime(old, (0, 0))
+    open_store(tmp_path / "s.db").close()
+    assert sorted(left.name for left in tmp_path.iterdir()) == [".s.db.new-2", "s.db"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW extra AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n",
+        "CREATE TRIGGER theirs AFTER INSERT ON runs BEGIN DELETE FROM replies; END",
+        "CREATE TABLE extra (x)",
+        "CREATE INDEX extra ON runs (status)",
+        "DROP TABLE migrations; CREATE VIEW migrations AS WITH RECURSIVE n(number) AS "
+        "(SELECT 1 UNION ALL SELECT number FROM n) SELECT number FROM n",
+        "DROP TABLE labels; CREATE VIEW labels AS WITH RECURSIVE n(id) AS "
+        "(SELECT 1 UNION ALL SELECT id FROM n) SELECT id FROM n",
+        "ALTER TABLE labels ADD COLUMN extra GENERATED ALWAYS AS (hex(zeroblob(100000000)))",
+        "DROP TRIGGER run_in; CREATE TRIGGER run_in AFTER INSERT ON runs BEGIN DELETE FROM replies; END",
+    ],
+)
+def test_what_adjudge_did_not_write_into_a_store_is_never_used(tmp_path: Path, statement: str) -> None:
+    def unused(*_: object) -> Any:
+        raise AssertionError
+
+    theirs, ours = tmp_path / "theirs.db", tmp_path / "ours.db"
+    with open_store(theirs) as store:
+        started(store)
+    with contextlib.closing(sqlite3.connect(theirs)) as connection:
+        connection.executescript(statement)
+    for write in (False, True):
+        with pytest.raises(StoreError, match=r"did not write|is not as Adjudge writes it"):
+            open_store(theirs, write=write)
+    with pytest.raises(StoreError, match=r"did not write|is not as Adjudge writes it"):
+        merge(ours, [theirs], parse_again=unused, calls_needed=unused)
+    with pytest.raises(StoreError, match=r"did not write|is not as Adjudge writes it"):
+        examine(theirs)
 
 
 def test_a_closed_store_is_one_file_and_says_so_when_used(tmp_path: Path) -> None:

@@ -12,11 +12,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from ..errors import StoreError
 from . import rows
+from .own_tables import check_tables, tables_in
 from .store_errors import primary_code
 
 APPLICATION_ID = 0x41444A47
@@ -428,6 +431,11 @@ _CHANGES = (
 )
 
 
+_LIST_OF_MIGRATIONS = (
+    "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
+)
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_initial,
     m002_counts,
@@ -484,14 +492,16 @@ def now() -> str:
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The number of the last migration applied; 0 for an empty file. Refuses other programs' and newer files."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if not tables:
+    found = tables_in(connection)
+    if not found:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(
             f"{path}: this is another program's database.\nCheck the name, or choose another file "
             "with --store."
         )
+    own = ("table", "migrations")
+    check_tables({own: found[own]} if own in found else found, _written(0), path)
     version: int = connection.execute("SELECT max(number) FROM migrations").fetchone()[0]
     if version > len(MIGRATIONS):
         raise StoreError(
@@ -499,7 +509,18 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
             f"{len(MIGRATIONS)}).\nUpgrade Adjudge, or choose another file with --store. The store "
             "was not changed."
         )
+    check_tables(found, _written(version), path)
     return version
+
+
+@cache
+def _written(version: int) -> dict[tuple[str, str], str]:
+    """What a store of a version declares."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(_LIST_OF_MIGRATIONS)
+        for migration in MIGRATIONS[:version]:
+            migration(connection)
+        return tables_in(connection)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) -> None:
@@ -512,10 +533,7 @@ def migrate(connection: sqlite3.Connection, path: Path, *, busy_seconds: float) 
         version = version_of(connection, path)
         if version == 0:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(
-                "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied "
-                "TEXT NOT NULL)"
-            )
+            connection.execute(_LIST_OF_MIGRATIONS)
         for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
             migration(connection)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, now()))

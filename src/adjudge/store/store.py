@@ -73,7 +73,7 @@ def open_store(
         if where.is_dir():
             raise StoreError(f"{where}: this is a folder.\nGive the name of a file with --store.")
         if write:
-            schema.create_file(where)
+            schema.create_file(where, busy_seconds=busy_seconds)
         elif not where.exists():
             raise StoreError(
                 f"{where}: there is no store.\nStart a run with `adjudge run`, or give the file with --store."
