@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 
 import typer
 
@@ -58,8 +58,17 @@ def trust_command(
     checked: Path = typer.Option(
         None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
     ),
+    form: str = typer.Option(
+        "auto",
+        "--format",
+        metavar="FORMAT",
+        help="With --scores: a table, or results of inspect, promptfoo or lm-eval.",
+    ),
     renames: list[str] = typer.Option(
-        [], "--map", metavar="NAME=COLUMN", help="Take a column of the labels, or scores, from another one."
+        [],
+        "--map",
+        metavar="NAME=COLUMN",
+        help="Take a column from another one; of one file with labels.NAME=COLUMN or scores.NAME=COLUMN.",
     ),
     scale: str = typer.Option(
         None, "--scale", metavar="LOW,HIGH", help="With --scores: the scale of the scores; higher is better."
@@ -90,7 +99,7 @@ def trust_command(
 
     _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
     check_about(about, cast("Resample", resample))
-    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale)
+    files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale, form)
     card = _card(
         run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
         stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)), about=cast("About", about),
@@ -146,6 +155,25 @@ class _TrustFiles(NamedTuple):
     renames: dict[str, str]
     scale: str | None
     label_scale: str | None
+    form: str
+
+    def renames_of(self, file: Literal["labels", "scores"]) -> dict[str, str]:
+        """The columns to rename in one of the files; those of a prefix first."""
+        own: dict[str, str] = {}
+        shared: dict[str, str] = {}
+        for name, column in self.renames.items():
+            prefix, dot, rest = name.rpartition(".")
+            if dot and prefix not in ("labels", "scores"):
+                raise DataError(
+                    f"--map {name}={column}: write labels.{rest}={column} or scores.{rest}={column}."
+                )
+            if prefix == "scores" and self.scores is None:
+                raise DataError(
+                    f"--map {name}={column}: there is no file of scores. Give it with --scores FILE."
+                )
+            if prefix in ("", file):
+                (own if prefix else shared)[rest] = column
+        return shared | own
 
 
 def _card(
@@ -176,17 +204,24 @@ def _card(
         with open_store(store, write=False) as opened:
             views = views_of_judges(opened, [run or "last", *versus])
             label_file = (
-                read_labels_for(views, files.labels, files.renames) if files.labels is not None else None
+                read_labels_for(views, files.labels, files.renames_of("labels"))
+                if files.labels is not None
+                else None
             )
             return card_of_views(opened, views, label_file, **settings)
-    label_file = read_labels(files.labels, files.renames) if files.labels is not None else None
-    if label_file is None:
+    if files.labels is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
+    label_file = read_labels(files.labels, files.renames_of("labels"))
+    renames = files.renames_of("scores")
     view = view_of_scores(
-        files.scores, label_file.labels, renames=files.renames, scale=scale, label_scale=label_scale
+        files.scores,
+        label_file.labels,
+        renames=renames,
+        scale=scale,
+        label_scale=label_scale,
+        form=files.form,
     )
     fields = settings.get("by", ())
-    view = msgspec.structs.replace(
-        view, attributes=attributes_of(items_of_scores(files.scores, files.renames), fields)
-    )
+    items = items_of_scores(files.scores, renames, files.form)
+    view = msgspec.structs.replace(view, attributes=attributes_of(items, fields))
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)

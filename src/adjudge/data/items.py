@@ -57,7 +57,7 @@ class ItemFile:
 
     `renames` is input → field of the file. An item without an id gets its line number as id (CSV: the
     line at which its record starts; Parquet and a JSON list: the number of the record).
-    `check` returns further problems of an item.
+    `check` returns further problems of an item; `traces` is the file whose traces the lines are.
     """
 
     def __init__(
@@ -66,8 +66,11 @@ class ItemFile:
         renames: Mapping[str, str] | None = None,
         *,
         check: Callable[[Item], Sequence[str]] | None = None,
+        traces: str = "",
     ) -> None:
         self._table = Table(path)
+        if traces:
+            self._table.name, self._table.unit = traces, "trace"
         self.path = self._table.path
         self._renames = {name: field for name, field in (renames or {}).items() if name != field}
         self._check_item = check
@@ -117,7 +120,7 @@ class ItemFile:
             try:
                 item = self._item(row_number, row)
             except BadRowError as bad:
-                raise DataError(f"{self.path}: {self._table.unit} {row_number}: {bad}") from None
+                raise DataError(f"{self._table.name}: {self._table.unit} {row_number}: {bad}") from None
             yield item
 
     def item(self, number: int) -> Item:
@@ -208,7 +211,7 @@ class ItemFile:
     def _refuse_new(self, row_number: int, text: str) -> None:
         """Report a bad line that no check has found: the file was not checked, or has changed."""
         if row_number not in self._bad_rows:
-            raise DataError(f"{self.path}: {self._table.unit} {row_number}: {text}")
+            raise DataError(f"{self._table.name}: {self._table.unit} {row_number}: {text}")
 
 
 class _Ids:

@@ -1,7 +1,7 @@
-"""The objects of a file that other tools wrote: JSONL, one JSON value, or several JSON values one after another.
+"""The objects of a file that other tools wrote: JSONL, JSON values one after another, or an archive of Inspect.
 
-Unlike `json_rows`, which refuses what an items file should not have, this takes whatever a tool exports: wrappers around a
-list, one object alone, objects over several lines.
+Unlike `json_rows`, which refuses what an items file should not have, this takes whatever a tool exports:
+wrappers around a list, one object alone, objects over several lines.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from .encoding import BrokenFileError, read_text
 from .json_rows import Number, Row
+from .peers.eval_archive import SUFFIX, read_eval_archive
 from .table import Problems, Table
 
 _DECODER = json.JSONDecoder(parse_float=Number, parse_int=Number)
@@ -23,6 +24,9 @@ _WRAPPERS = ("data", "runs", "traces", "spans")
 
 def objects_in(table: Table, problems: Problems) -> Iterator[tuple[int, Row]]:
     """Each object of the file with its number: its line, or its place in a JSON file."""
+    if table.suffix == SUFFIX:
+        yield 1, read_eval_archive(table.path)
+        return
     if table.suffix == ".parquet":
         yield from table.rows(problems.add)
         return

@@ -215,8 +215,8 @@ def _entries(path: Path, text: str) -> Iterator[str]:
     if text[at] != "[":
         raise BrokenFileError(
             path,
-            "not a list. A .json file must hold a list of objects; "
-            "name it .jsonl if it has one object per line.",
+            "not a list. A .json file must hold a list of objects; name it .jsonl if it has one object per "
+            "line. Traces and results of other tools become items with --traces auto.",
         )
     at = _after_space(text, at + 1)
     closed = text[at : at + 1] == "]"

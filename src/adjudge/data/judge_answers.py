@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .json_rows import Row
 from .labels import LabelFile, read_labels
-from .named_columns import CHOICES, finite_number, named_rows, text_of_cell
+from .named_columns import CHOICES, finite_number, named_rows, no_values, text_of_cell
 from .table import Problems, Table
 
 
@@ -35,7 +35,9 @@ def read_judge_answers(path: str | Path, name_column: str) -> tuple[JudgeAnswer,
     problems = Problems(table)
     answers: list[JudgeAnswer] = []
     seen: dict[tuple[str, str], int] = {}
+    columns: dict[str, None] = {}
     for row_number, row in named_rows(table, problems, ("item", name_column), {}, None):
+        columns.update(dict.fromkeys(row))
         answer = _answer_of(row, row_number, name_column, problems)
         if answer is None:
             continue
@@ -49,7 +51,8 @@ def read_judge_answers(path: str | Path, name_column: str) -> tuple[JudgeAnswer,
         seen.setdefault(key, row_number)
         answers.append(answer)
     if not problems and all(answer.answer is None for answer in answers):
-        problems.add(0, f"no answers. Needed: item, {name_column}, and choice or value.")
+        advice = f"Needed: item, {name_column}, and choice or value."
+        problems.add(0, no_values("an answer", columns, advice))
     if problems:
         raise problems.error()
     return tuple(answers)

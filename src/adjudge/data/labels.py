@@ -57,7 +57,7 @@ def read_labels(
         problems.add(
             0,
             f"no labels. The columns are: {', '.join(columns)}. Fill in the column 'value', or name yours: "
-            "--map value=COLUMN.",
+            "--map labels.value=COLUMN.",
         )
     if problems:
         raise problems.error()

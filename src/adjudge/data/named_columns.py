@@ -70,7 +70,18 @@ def _renamed_rows(table: Table, problems: Problems, renames: Mapping[str, str]) 
             problems.add(row_number, str(bad))
     for name, field in renames.items():
         if n_rows and field not in seen:
-            problems.add(0, f"map {name}={field}: no row has a column '{field}'. Check the name.")
+            problems.add(
+                0,
+                f"map {name}={field}: no row has a column '{field}'. Check the name, or say which file is meant: "
+                f"--map labels.{name}={field}, --map scores.{name}={field}.",
+            )
+
+
+def no_values(what: str, columns: Iterable[str], advice: str) -> str:
+    """What to say of a file in which no row has the value that all is about."""
+    listed = list(columns)
+    shown = ", ".join(listed[:_COLUMNS_SHOWN]) + (", …" if len(listed) > _COLUMNS_SHOWN else "")
+    return f"no row has {what}. The columns are: {shown}. {advice}"
 
 
 def _similar(name: str, columns: Iterable[str], needed: Sequence[str]) -> list[str]:

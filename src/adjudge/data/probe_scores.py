@@ -8,7 +8,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from .json_rows import Row
-from .named_columns import CHOICES, finite_number, named_rows, text_of_cell
+from .named_columns import CHOICES, finite_number, named_rows, no_values, text_of_cell
 from .table import Problems, Table
 
 
@@ -44,7 +44,9 @@ def read_probe_scores(path: str | Path) -> tuple[tuple[ProbeScore, ...], tuple[O
     seen: dict[tuple[str, ...], int] = {}
     table = Table(path)
     problems = Problems(table)
+    columns: dict[str, None] = {}
     for row_number, row in named_rows(table, problems, ("item",), {}, None):
+        columns.update(dict.fromkeys(row))
         read = (
             _order_choice(row, row_number, problems)
             if "order" in row
@@ -69,6 +71,10 @@ def read_probe_scores(path: str | Path) -> tuple[tuple[ProbeScore, ...], tuple[O
             scores.append(read)
     if not scores and not choices and not problems:
         problems.add(0, "no scores. Check that this is the right file.")
+    if scores and "value" not in columns:
+        problems.add(0, no_values("a value", columns, "Rename the one that holds the scores to 'value'."))
+    if choices and "choice" not in columns:
+        problems.add(0, no_values("a choice", columns, "Rename the one that holds the choices to 'choice'."))
     if problems:
         raise problems.error()
     return tuple(scores), tuple(choices)

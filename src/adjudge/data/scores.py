@@ -1,4 +1,4 @@
-"""Scores that were made with other tools: a table with one value per row."""
+"""Scores that were made with other tools: a table with one value per row, or a file of results of a known tool."""
 
 from __future__ import annotations
 
@@ -6,25 +6,38 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
+from ..errors import DataError
 from ..records import FieldValue, Item, Result
-from .items import renamed
-from .named_columns import CHOICES, finite_number, named_rows, text_of_cell
+from .items import RESERVED, renamed
+from .json_rows import Row
+from .named_columns import CHOICES, finite_number, named_rows, no_values, text_of_cell
+from .peers.scores import PEERS, Peer, peer_of_file, peer_scores
 from .table import Problems, Table
+from .traces.read import read_traces
 
 _SCORE_NEEDS = ("item", "criterion", "value")
 
 
+SCORE_FORMATS = ("auto", "table", *PEERS)
+
+
 def read_scores(
-    path: str | Path, renames: Mapping[str, str] | None = None, *, criterion: str = "score"
+    path: str | Path,
+    renames: Mapping[str, str] | None = None,
+    *,
+    criterion: str = "score",
+    form: str = "auto",
 ) -> tuple[Result, ...]:
     """Scores made with another tool, as results; or one error that lists every problem.
 
     `criterion` is the name of the criterion where the file has no column for it.
     """
     results: list[Result] = []
+    columns: dict[str, None] = {}
     table = Table(path)
     problems = Problems(table)
-    for row_number, row in named_rows(table, problems, _SCORE_NEEDS, {"criterion": criterion}, renames):
+    for row_number, row in _rows(table, problems, criterion, renames or {}, form):
+        columns.update(dict.fromkeys(row))
         texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "criterion")}
         value = row.get("value")
         number = None if value is None else finite_number(value)
@@ -52,17 +65,49 @@ def read_scores(
         )
     if not results and not problems:
         problems.add(0, "no scores. Check that this is the right file.")
+    if results and "value" not in columns:
+        problems.add(
+            0, no_values("a value", columns, "Name the one that holds the scores: --map scores.value=COLUMN.")
+        )
     if problems:
         raise problems.error()
     return tuple(results)
 
 
+def _rows(
+    table: Table, problems: Problems, criterion: str, renames: Mapping[str, str], form: str
+) -> Iterator[tuple[int, Row]]:
+    """The rows of a table, or the scores that a known tool wrote in a form of its own."""
+    if form not in SCORE_FORMATS:
+        raise DataError(f"--format {form}: choose {', '.join(SCORE_FORMATS)}.")
+    peer = _peer(table, renames, form)
+    if peer is not None:
+        return peer_scores(table, peer, problems)
+    return named_rows(table, problems, _SCORE_NEEDS, {"criterion": criterion}, renames)
+
+
+def _peer(table: Table, renames: Mapping[str, str], form: str) -> Peer | None:
+    """The tool whose form a file has; none for a table. Renamed columns are those of a table."""
+    if form == "auto":
+        return None if renames else peer_of_file(table)
+    return next((peer for peer in PEERS if peer == form), None)
+
+
 _SCORE_COLUMNS = ("item", "criterion", "value", "system", "group", "model")
 
 
-def items_of_scores(path: str | Path, renames: Mapping[str, str] | None = None) -> Iterator[Item]:
+def items_of_scores(
+    path: str | Path, renames: Mapping[str, str] | None = None, form: str = "auto"
+) -> Iterator[Item]:
     """The items of a file of scores with its other columns as their fields, for agreement by field."""
     table = Table(path)
+    if (peer := _peer(table, renames or {}, form)) is not None:
+        for row in read_traces(path, peer, skip_bad=True).rows:
+            texts: dict[str, FieldValue] = {
+                name: value for name, value in row.items() if isinstance(value, str) and name not in RESERVED
+            }
+            yield Item(row["id"], texts, group=row.get("group"))
+        return
     for _, original in table.rows(lambda _line, _problem: None):
         row = renamed(original, renames) if renames else original
         if row.get("item") is not None:

@@ -27,10 +27,12 @@ class Table:
 
     def __init__(self, path: str | Path) -> None:
         self.path = local_file(path)
+        self.name = str(self.path)
+        """what messages call the file"""
         stem = self.path.with_suffix("") if is_gzip(self.path) else self.path
         self.suffix = stem.suffix.lower()
-        by_record = (".json", ".parquet", ".xlsx")
-        self.unit: Literal["line", "record"] = "record" if self.suffix in by_record else "line"
+        by_record = (".json", ".parquet", ".xlsx", ".eval")
+        self.unit: Literal["line", "record", "trace"] = "record" if self.suffix in by_record else "line"
 
     @property
     def is_by_line(self) -> bool:
@@ -51,6 +53,11 @@ class Table:
             return excel_rows(self.path, report)
         if self.path.is_dir():
             raise BrokenFileError(self.path, "a folder, not a file. Name one file in it.")
+        if self.suffix == ".eval":
+            raise BrokenFileError(
+                self.path,
+                "a log of Inspect. Judge its samples with --traces auto, or see them with: adjudge traces FILE.",
+            )
         known = ", ".join(SUFFIXES)
         raise BrokenFileError(
             self.path, f"format unknown by its name. Name it {known}, with .gz added if it is compressed."
@@ -114,5 +121,5 @@ class Problems:
 
     def error(self) -> DataError:
         """All of them as one error."""
-        message = listed(str(self._table.path), self.texts())
+        message = listed(self._table.name, self.texts())
         return DataError(f"{message}\n{self.remark}" if self.remark else message)

@@ -76,7 +76,8 @@ def open_items(
     # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
-    source = ItemSource(ItemFile(path, renames, check=check), path, name, renames, limit)
+    file = ItemFile(path, renames, check=check, traces=name if read is not None else "")
+    source = ItemSource(file, path, name, renames, limit)
     if read is not None:
         source.bad_traces, source.notes = read.bad, read.notes
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)

@@ -247,7 +247,7 @@ def test_a_retried_tool_with_broken_arguments_is_shown_as_written(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([OPENAI, {"question": "x"}], "1 problem\n  line 2: not a trace of openai, anthropic, langsmith, langfuse, otel, mlflow, openai-agents (keys: question)"),
+        ([OPENAI, {"question": "x"}], "1 problem\n  line 2: not a trace of openai, anthropic, langsmith, langfuse, otel, mlflow, openai-agents, inspect, promptfoo, lm-eval (keys: question)"),
         ([OPENAI, langsmith()[0]], "several formats in one file: openai (line 1), langsmith (line 2)"),
         ([{"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}], "line 1: message 1 of field 'conversation' has a part of type 'input_audio'"),
         ([{"messages": [{"role": "user\n", "content": "x"}]}], "line 1: message 1 of field 'conversation' has the role"),
@@ -300,3 +300,22 @@ def test_a_run_takes_traces_as_they_are_and_resumes(tmp_path: Path) -> None:
     ] * 2
     bad = write(tmp_path / "bad.jsonl", [{"x": 1}], as_lines=True)
     assert "line 1: not a trace" in adjudge("run", bad, *command[2:]).err
+
+
+def test_problems_of_an_item_name_the_file_of_traces(tmp_path: Path) -> None:
+    path = write(tmp_path / "export.json", langfuse())
+    done = adjudge(
+        "run",
+        path,
+        "--traces",
+        "auto",
+        "-p",
+        "direct/reference-answer",
+        "-m",
+        "fake:text=x",
+        "--store",
+        tmp_path / "a.db",
+    )
+    assert done.code == 2
+    assert "export.json: 1 problem" in done.err
+    assert "trace 1: field 'reference' is missing" in done.err

@@ -93,14 +93,16 @@ def view_of_scores(
     renames: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     label_scale: tuple[float, float] | None = None,
+    form: str = "auto",
 ) -> RunView:
-    """The view of scores made with another tool.
+    """The view of scores made with another tool, in the form `form`.
 
     `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the
     labels. Scores and labels that both name no criterion, or one of them one, are about the same one.
     """
     named = {label.criterion for label in labels if label.criterion}
-    results = read_scores(path, renames, criterion=named.pop() if len(named) == 1 else "score")
+    only = named.pop() if len(named) == 1 else "score"
+    results = read_scores(path, renames, criterion=only, form=form)
     if scale is not None and label_scale is not None:
         (low, high), (label_low, label_high) = scale, label_scale
         factor = (label_high - label_low) / (high - low)

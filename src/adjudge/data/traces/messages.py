@@ -149,14 +149,15 @@ def said_in(value: object) -> str | None:
     """The one text in an input or output; none where there are several, or none."""
     value = arguments_of(parsed(value))
     if isinstance(value, str):
-        return value if value.strip() else None
+        return text_of(value) if value.strip() else None
     if not isinstance(value, dict):
         return None
-    entries = list(value.values())
-    if len(entries) == 1 and isinstance(entries[0], str):
-        return entries[0]
-    texts = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)]
-    return texts[0] if len(texts) == 1 else None
+    # A number, which is kept as it was written, is a `str` too, and no text.
+    texts = {key: entry for key, entry in value.items() if type(entry) is str}
+    if len(value) == 1 and texts:
+        return next(iter(texts.values()))
+    known = [texts[key] for key in _TEXT_KEYS if key in texts]
+    return known[0] if len(known) == 1 else None
 
 
 def arguments_of(value: object) -> Any:

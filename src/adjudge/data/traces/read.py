@@ -20,6 +20,10 @@ from ..encoding import BadRowError, BrokenFileError
 from ..json_objects import objects_in
 from ..json_rows import Row
 from ..messages import is_message
+from ..peers.inspect_log import read_inspect_items
+from ..peers.lm_eval import read_lm_eval_items
+from ..peers.promptfoo import read_promptfoo_items
+from ..peers.scores import peer_of
 from ..table import Problems, Table
 from .batch_lines import is_anthropic_line, is_batch_line
 from .langfuse import read_langfuse
@@ -31,7 +35,9 @@ from .opentelemetry import read_opentelemetry
 from .spans import is_request, is_span
 from .trace import Trace
 
-TraceFormat = Literal["openai", "anthropic", "langsmith", "langfuse", "otel", "mlflow", "openai-agents"]
+TraceFormat = Literal[
+    "openai", "anthropic", "langsmith", "langfuse", "otel", "mlflow", "openai-agents", "inspect", "promptfoo", "lm-eval"
+]  # fmt: skip
 FORMATS: tuple[str, ...] = get_args(TraceFormat)
 
 
@@ -137,7 +143,7 @@ def _format_of(
 
 _ADVICE = (
     "Looked for spans (trace_id with attributes, resourceSpans), run_type, observations, info with data.spans, object trace.span, "
-    "custom_id, and messages or input with output. Name the format with --format, or give the messages as items."
+    "eval with samples, doc_id, promptIdx, custom_id, and messages or input with output. Name the format with --format, or give the messages as items."
 )
 
 
@@ -152,6 +158,8 @@ def _format_shown(record: Row) -> TraceFormat | None:
         return "langsmith"
     if isinstance(record.get("observations"), list) or ("traceId" in record and "startTime" in record):
         return "langfuse"
+    if (peer := peer_of(record)) is not None:
+        return peer
     if is_batch_line(record):
         return "anthropic" if is_anthropic_line(record) else "openai"
     return _log_shown(record)
@@ -189,4 +197,7 @@ _READERS: Mapping[TraceFormat, _Reader] = {
     "otel": read_opentelemetry,
     "mlflow": read_mlflow,
     "openai-agents": read_openai_agents,
+    "inspect": read_inspect_items,
+    "promptfoo": read_promptfoo_items,
+    "lm-eval": read_lm_eval_items,
 }

@@ -13,7 +13,8 @@ from ..messages import scalar_text
 
 
 def text_of(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else scalar_text(value)
+    """A value as a plain text, also a number that is kept as it was written."""
+    return "" if value is None else value if type(value) is str else scalar_text(value)
 
 
 def object_of(value: object) -> Row:

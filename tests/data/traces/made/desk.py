@@ -6,6 +6,7 @@ The vendors' packages record what they exchange with it. All texts are invented.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -98,8 +99,13 @@ class _Desk(BaseHTTPRequestHandler):
         pass
 
 
-def start() -> str:
+def start(port: int = 0) -> str:
     """Serve until the process ends; the address without a path."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Desk)
+    server = ThreadingHTTPServer(("127.0.0.1", port), _Desk)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}"
+
+
+if __name__ == "__main__":
+    start(int(sys.argv[1]))
+    threading.Event().wait()

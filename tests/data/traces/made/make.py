@@ -7,7 +7,7 @@
 
 Made with arize-phoenix 20.26, openinference-instrumentation-openai 0.1.66, langfuse 5.0.4, mlflow 3.17.2, openai-agents
 0.24.0, langchain-core 1.7.2, inspect_ai 0.3.285 and lm_eval 0.4.13. promptfoo.json comes from promptfoo 0.121.20:
-`promptfoo eval -c promptfoo.yaml --no-cache -o promptfoo.json`, with desk.py at the address that the file names.
+`python desk.py 18123 &`, then `npx promptfoo eval -c promptfoo.yaml --no-cache -o promptfoo.json -o promptfoo.jsonl`.
 Ids and times differ each time; nothing else may. Kept as the packages wrote them, without indentation.
 """
 
@@ -366,8 +366,88 @@ def batches() -> None:
     write_lines("anthropic_batch.jsonl", [*requests, *results])
 
 
+def inspect() -> None:
+    """One log as JSON and as an archive: two samples in two epochs, a grade and a score of two values."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.model import get_model
+    from inspect_ai.scorer import Score, includes, mean, scorer
+    from inspect_ai.solver import generate, system_message, use_tools
+    from inspect_ai.tool import tool
+
+    @tool
+    def opening_hours() -> Any:
+        async def execute(day: str) -> str:
+            """Opening hours.
+
+            Args:
+                day: The day.
+            """
+            return HOURS
+
+        return execute
+
+    @scorer(metrics={"tone": [mean()], "fact": [mean()]})
+    def manners() -> Any:
+        async def score(state: Any, target: Any) -> Score:
+            return Score(value={"tone": 4, "fact": 1}, explanation="Friendly.")
+
+        return score
+
+    model = get_model("openai-api/desk/desk-1", base_url=f"{start()}/v1", api_key="none")
+    samples = [
+        Sample(QUESTION, target="17:30", id="hours", metadata={"topic": "opening"}),
+        Sample(QUESTION, target=["12:00", "noon"], id=2),
+    ]
+    steps = [system_message(SYSTEM), use_tools(opening_hours()), generate()]
+    task = Task(MemoryDataset(samples), solver=steps, scorer=[includes(), manners()], name="desk", epochs=2)
+    (log,) = eval(task, model=model, log_dir=tempfile.mkdtemp(), display="none")
+    whole = read_eval_log(log.location)
+    for sample in whole.samples or []:
+        # Events repeat the messages, and are most of a log.
+        sample.events, sample.events_data = [], None
+    for name in ("inspect.json", "inspect.eval"):
+        write_eval_log(whole, str(HERE / name))
+
+
+def lm_eval() -> None:
+    """Samples of a task with generated answers, and of one with choices."""
+    import lm_eval as harness
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    folder = Path(tempfile.mkdtemp())
+    documents = [
+        {"q": QUESTION, "a": "17:30", "days": ["Friday", "Saturday"], "day": number} for number in (0, 1)
+    ]
+    (folder / "desk.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    common = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(folder / "desk.jsonl")}}}
+    common |= {"test_split": "test", "doc_to_text": "Q: {{q}}\nA:"}
+    generated = {"task": "desk", "output_type": "generate_until", "doc_to_target": "{{a}}"}
+    generated |= {"generation_kwargs": {"until": ["\n"]}, "metric_list": [{"metric": "exact_match"}]}
+    choices = {"task": "days", "output_type": "multiple_choice", "doc_to_choice": "{{days}}"}
+    choices |= {"doc_to_target": "{{day}}", "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}]}
+    for task in (generated, choices):
+        (folder / f"{task['task']}.yaml").write_text(json.dumps({**common, **task}))
+    settings = f"model=desk-1,base_url={start()}/v1/chat/completions,tokenizer_backend=None"
+    tasks = TaskManager(include_path=str(folder))
+    for name, model, arguments in (("desk", "local-chat-completions", settings), ("days", "dummy", "")):
+        is_chat = name == "desk"
+        results = harness.simple_evaluate(
+            model, model_args=arguments, tasks=[name], task_manager=tasks, apply_chat_template=is_chat
+        )
+        tracker = EvaluationTracker(output_path=str(folder / "out"))
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        tracker.save_results_samples(task_name=name, samples=samples[name])
+        (path,) = (folder / "out").rglob(f"samples_{name}_*.jsonl")
+        (HERE / f"lm_eval_{name}.jsonl").write_text(path.read_text())
+
+
 MAKERS = {
-    maker.__name__: maker for maker in (openinference, langfuse, langchain, mlflow, openai_agents, batches)
+    maker.__name__: maker
+    for maker in (openinference, langfuse, langchain, mlflow, openai_agents, batches, inspect, lm_eval)
 }
 
 if __name__ == "__main__":
