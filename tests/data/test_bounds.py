@@ -88,6 +88,7 @@ def test_a_text_that_is_shown_in_many_cells_is_counted_for_each(tmp_path: Path) 
     assert "500 MB of text" in refusal(hidden)
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_workbook_are_counted_as_they_come_out(tmp_path: Path) -> None:
     path = workbook(tmp_path / "bomb.xlsx", HEAD, **{"xl/more.xml": f"<a>{' ' * 201_000_000}</a>"})
     assert "more than 200 MB" in refusal(path)
