@@ -16,6 +16,7 @@ from adjudge.analysis.report.report import summarise
 from adjudge.analysis.run_view.given_results import kinds_of, view_of_results
 from adjudge.analysis.run_view.panel import pooled_over_models
 from adjudge.records import Choice, Result, Scale
+from adjudge.results.stored_results import bring_up_to_date
 from adjudge.store import open_store
 from adjudge.store import rows as stored_rows
 from running import EXAMPLES, adjudge, write_rows
@@ -146,8 +147,8 @@ COMMANDS = {
     "export": ("export", "both", "--format", "jsonl"),
     "sample": ("sample", "both", "-n", "2"),
 }
-TIMES = {"compare": 2, "report --html": 2}
-"""Two runs are read; a report reads the few items that it shows in full once more."""
+TIMES = {"compare": 2, "report --html": 2, "export": 0, "sample": 0}
+"""Two runs are read; a report reads the few items that it shows in full once more. Stored results need none."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -165,6 +166,7 @@ def test_the_judgments_of_a_run_are_decoded_once_per_command(
 
     with open_store("adjudge.db", write=False) as store:
         n_judgments = len(list(store.judgments(store.run("both"))))
+        assert bring_up_to_date(store, store.run("both"))
     monkeypatch.setattr(stored_rows, "read_judgment", counting)
     assert adjudge(*COMMANDS[name]).code in (0, 1, 3, 4)
     assert decoded == TIMES.get(name, 1) * n_judgments

@@ -8,23 +8,19 @@ itself is only read. While a run grows, only items whose judgments changed are c
 from __future__ import annotations
 
 import contextlib
-import math
 import queue
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from ...analysis.labels.join import label_of
 from ...data.labels import LabelFile
 from ...errors import AdjudgeError
-from ...records import FieldValue, Item, Label, Message, Order, Result
-from ...results.combine import CallJudgment, Kind
+from ...records import FieldValue, Item, Label, Message, Result
+from ...results.disagreement import gaps_of
 from ...results.manifest import protocols_of
 from ...results.stored_results import JudgedItem, judged_items
 from ...store import RunRow, Store, open_store
@@ -37,6 +33,7 @@ from ...store.browsing import (
     notes_state,
     reading_of,
 )
+from ...store.results import Gaps
 
 GAPS = {"samples": "samples_gap", "judges": "judges_gap", "orders": "orders_gap", "people": "label_gap"}
 """Kinds of disagreement, and their columns."""
@@ -49,33 +46,18 @@ LabelValue = float | str
 """Several raters as one: the mean of their scores, or the majority of their choices."""
 
 
-class TableRow(Struct, frozen=True):
-    """One result with its disagreements; none where there is nothing to compare."""
+class TableRow(NamedTuple):
+    """One result with its disagreements."""
 
     result: Result
-    samples_gap: float | None
-    """the standard deviation of the samples; of choices, the share that differs from the most frequent"""
-    judges_gap: float | None
-    """the highest judge minus the lowest; of choices, 1 where they differ"""
-    orders_gap: float | None
-    """between the means of the two orders of a pair; of choices, 1 where they differ"""
-    explanation: str
+    gaps: Gaps
 
 
 def rows_of(judged: JudgedItem) -> list[TableRow]:
     """The rows of one item."""
-    by_judge: dict[tuple[str, str, str | None, Kind], list[Result]] = {}
-    for result, kind, _ in judged.results:
-        by_judge.setdefault((result.protocol, result.criterion, result.subject, kind), []).append(result)
     return [
-        TableRow(
-            result,
-            _samples_gap(result, voices),
-            _judges_gap(by_judge[result.protocol, result.criterion, result.subject, kind]),
-            _orders_gap(result, voices),
-            result.explanation,
-        )
-        for result, kind, voices in judged.results
+        TableRow(result, gaps)
+        for (result, _, _), gaps in zip(judged.results, gaps_of(judged.results), strict=True)
     ]
 
 
@@ -92,44 +74,6 @@ def distance(value: float | None, choice: str | None, label: LabelValue | None) 
     if isinstance(label, str):
         return None if choice is None else float(choice != label)
     return None if label is None or value is None else abs(value - label)
-
-
-def _samples_gap(result: Result, voices: Sequence[CallJudgment]) -> float | None:
-    if result.choice is None:
-        return result.spread
-    by_order: dict[Order, list[str]] = {}
-    for voice in voices:
-        if voice.judgment.choice is not None:
-            by_order.setdefault(voice.order, []).append(voice.judgment.choice)
-    several = [choices for choices in by_order.values() if len(choices) > 1]
-    if not several:
-        return None
-    shares = [1 - Counter(choices).most_common(1)[0][1] / len(choices) for choices in several]
-    return math.fsum(shares) / len(shares)
-
-
-def _judges_gap(results: Sequence[Result]) -> float | None:
-    choices = [result.choice for result in results if result.choice is not None]
-    if len(choices) > 1:
-        return float(len(set(choices)) > 1)
-    values = [result.value for result in results if result.value is not None]
-    return max(values) - min(values) if len(values) > 1 else None
-
-
-def _orders_gap(result: Result, voices: Sequence[CallJudgment]) -> float | None:
-    if result.choice is not None:
-        both = {voice.order for voice in voices if voice.judgment.choice is not None}
-        return float("order_conflict" in result.flags) if len(both) == 2 else None
-    by_order: dict[Order, list[float]] = {}
-    for voice in voices:
-        for score in voice.judgment.scores:
-            is_same = score.criterion == result.criterion and score.subject == result.subject
-            if is_same and score.value is not None:
-                by_order.setdefault(voice.order, []).append(score.value)
-    if len(by_order) < 2:
-        return None
-    means = [math.fsum(values) / len(values) for values in by_order.values()]
-    return abs(means[0] - means[1])
 
 
 # The choice of a pair belongs to both of its systems.
@@ -494,16 +438,14 @@ class RunIndex:
             result.item,
             result.protocol,
             result.model,
-            row.samples_gap,
-            row.judges_gap,
-            row.orders_gap,
+            *row.gaps,
             gap,
             label,
             result.n_samples,
             result.n_failed,
             result.how,
             f" {' '.join(result.flags)} " if result.flags else "",
-            row.explanation[:200],
+            result.explanation[:200],
             result.item if result.group is None else result.group,
             result.confidence,
         )
@@ -561,7 +503,7 @@ def _pages(seqs: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def _text(item: Item, rows: Sequence[TableRow], most: int) -> str:
     """The searchable text of an item: its id, explanations of judges, and its fields, the short ones first."""
-    explanations = dict.fromkeys(row.explanation for row in rows if row.explanation)
+    explanations = dict.fromkeys(row.result.explanation for row in rows if row.result.explanation)
     fields = sorted(map(field_text, item.fields.values()), key=len)
     # Lower case, since SQLite ignores case in ASCII only. The two line ends let the last two characters
     # begin a trigram as well.
