@@ -55,7 +55,7 @@ def score(k: int) -> int:
 
 
 def trust(folder: Path, *arguments: str | Path) -> Any:
-    return adjudge("trust", *arguments, "--store", folder / "s.db")
+    return adjudge("trust", *arguments, "--full", "--store", folder / "s.db")
 
 
 def table(text: str) -> list[dict[str, str]]:

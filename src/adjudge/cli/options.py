@@ -32,3 +32,6 @@ NAMED_RUN = typer.Argument(..., metavar="RUN", help="The name of a run, or 'last
 
 
 STORE = run_option("store")
+
+
+FULL = typer.Option(False, "--full", help="Print every table and number, not only the first screen.")

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from ..errors import DataError
-from .markdown import markdown_of
-from .options import ABOUT, AS_JSON, RUN, STORE
-from .terminal import print_json, print_sections, print_text
+from .first_screen import show_screen, show_sections
+from .options import ABOUT, AS_JSON, FULL, RUN, STORE
+from .terminal import print_json
 
 
 def report_command(
@@ -24,6 +24,7 @@ def report_command(
         help="With --html: human labels for the judge card. Default: the labels in the store.",
     ),
     about: str = ABOUT,
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Print Markdown, for a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -40,7 +41,8 @@ def report_command(
         raise DataError(
             f"--labels needs --html FILE. To print the judge card here: adjudge trust {run} --labels {labels}"
         )
-    show_report(str(store), run, as_json=as_json, as_markdown=markdown, is_finite=about == "these-items")
+    is_finite = about == "these-items"
+    show_report(str(store), run, as_json=as_json, as_markdown=markdown, is_finite=is_finite, is_full=full)
 
 
 def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
@@ -60,7 +62,13 @@ MOST_BRIEFED = 100_000
 
 
 def show_report(
-    store: str, name: str, *, as_json: bool = False, as_markdown: bool = False, is_finite: bool = False
+    store: str,
+    name: str,
+    *,
+    as_json: bool = False,
+    as_markdown: bool = False,
+    is_finite: bool = False,
+    is_full: bool = False,
 ) -> tuple[int, int]:
     """Print the report of a run, and return how many of its
     scores and choices were read, and how many there are.
@@ -68,6 +76,7 @@ def show_report(
     from ..analysis.brief.brief import brief_of_run, card_of_run, estimates_of
     from ..analysis.report.recommendations import with_recommendations
     from ..analysis.report.report import about_these_items, summarise
+    from ..analysis.report.words.first_screen import report_screen
     from ..analysis.report.words.report import report_sections
     from ..analysis.run_view.tabulate import tabulate
     from ..store import open_store
@@ -89,8 +98,8 @@ def show_report(
         summary = about_these_items(summary)
     if as_json:
         print_json(summary)
-    elif as_markdown:
-        print_text(markdown_of(report_sections(summary, brief=brief)))
+    elif is_full:
+        show_sections(report_sections(summary, brief=brief), as_markdown=as_markdown)
     else:
-        print_sections(report_sections(summary, brief=brief))
+        show_screen(lambda most: report_screen(summary, brief, card, most), as_markdown=as_markdown)
     return summary.n_scores - summary.n_failed, summary.n_scores

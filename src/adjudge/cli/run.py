@@ -100,7 +100,7 @@ def run_command(
     if finished is not None:
         from .report import show_report
 
-        n_read, n_scores = show_report(str(request.store), finished, as_json=as_json)
+        n_read, n_scores = show_report(str(request.store), finished, as_json=as_json, is_full=True)
         # A shard has no items where there are fewer items than shards.
         is_empty = request.shard is not None and n_scores == 0
         code = 0 if n_read or is_empty else 4

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 import typer
 
 from ..errors import DataError
+from .first_screen import show_screen, show_sections
 from .flag_values import parse_ends, parse_renames
-from .markdown import markdown_of
-from .options import ABOUT, AS_JSON, STORE
-from .terminal import print_json, print_sections, print_text
+from .options import ABOUT, AS_JSON, FULL, STORE
+from .terminal import print_json
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -88,6 +88,7 @@ def trust_command(
         metavar="RULE",
         help='Say whether the labels suffice: "mean>=4" or "width<=0.3". Valid after every label.',
     ),
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -96,6 +97,7 @@ def trust_command(
     from ..analysis.trust.judge_card import check_about
     from ..analysis.trust.trust import with_checked
     from ..analysis.trust.words.card import trust_sections
+    from ..analysis.trust.words.first_screen import trust_screen
 
     _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
     check_about(about, cast("Resample", resample))
@@ -108,10 +110,10 @@ def trust_command(
         card = with_checked(card, checked)
     if as_json:
         print_json(card)
-    elif markdown:
-        print_text(markdown_of(trust_sections(card)))
+    elif full or by or plan is not None:
+        show_sections(trust_sections(card), as_markdown=markdown)
     else:
-        print_sections(trust_sections(card))
+        show_screen(lambda most_rows: trust_screen(card, most_rows), as_markdown=markdown)
 
 
 def _check_trust_flags(

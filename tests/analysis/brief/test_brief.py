@@ -115,7 +115,7 @@ def test_terminal_and_pages_show_the_same_numbers(store: Path) -> None:
     assert line.agreement is not None
     assert line.agreement.value is not None
     number = f"{line.agreement.value:.2f}"
-    printed = adjudge("report", "scores", "--store", store).out
+    printed = adjudge("report", "scores", "--full", "--store", store).out
     assert f"trust: {number}" in printed
     page = Browser(store).get("/run?run=scores").text
     strip = page[page.index('class="strip') : page.index("</section>", page.index('class="strip'))]

@@ -304,4 +304,4 @@ def test_what_a_model_refused_to_take_is_kept_with_the_run_and_does_not_make_it_
     assert adjustment.startswith("seed 7 ")
     assert again["adjustments"] == [adjustment]
     assert again["run"] == first["run"]
-    assert adjustment in adjudge("report", "last", "--store", tmp_path / "adjudge.db").out
+    assert adjustment in adjudge("report", "last", "--full", "--store", tmp_path / "adjudge.db").out

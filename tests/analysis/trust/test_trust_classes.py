@@ -36,7 +36,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def card(store: Path, *more: str) -> Outcome:
-    return adjudge("trust", "topics", "--labels", FOLDER / "labels.csv", "--store", store, *more)
+    return adjudge("trust", "topics", "--labels", FOLDER / "labels.csv", "--store", store, "--full", *more)
 
 
 def test_a_report_shows_shares_with_intervals_and_no_mean(store: Path) -> None:

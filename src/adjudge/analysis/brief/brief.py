@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...data.labels import LabelFile
 from ...errors import DataError
@@ -19,6 +19,7 @@ from ..report.summary import Summary
 from ..run_view.panel import pooled_over_models
 from ..run_view.run_view import RunView
 from ..trust.card import Card, CriterionCard
+from ..trust.corrected_leaders import corrected_leaders
 from ..trust.trust import card_of_views
 from ..trust.words.sentences import agreement_of
 
@@ -36,11 +37,9 @@ class CriterionBrief(Struct, frozen=True):
     system, or where the direction of the scale is unknown
     """
     tied: tuple[str, ...] = ()
-    """other systems that may be the best"""
+    """other systems over which it has no significant lead"""
     mean: Estimate | None = None
     """with one system: its mean"""
-    judge: str = ""
-    """with several judges: the one that agrees best with people"""
     agreement: Estimate | None = None
     """of the judge with people; none without labels"""
     people: Estimate | None = None
@@ -54,6 +53,10 @@ class CriterionBrief(Struct, frozen=True):
     """labels that were reviewed"""
     n_changed: int = 0
     """labels that reviews changed or left out"""
+    n_best: int = 0
+    """items, or labels where there are some, behind the mean of the best system; 0 for choices"""
+    is_corrected: bool = False
+    """whether the best system is that of the corrected means"""
 
 
 class Brief(Struct, frozen=True):
@@ -111,7 +114,7 @@ def card_of_run(store: Store, view: RunView, labels: LabelFile | None = None) ->
 def brief_of_run(store: Store, view: RunView, summary: Summary, estimates: Estimates | None = None) -> Brief:
     """The brief of a stored run; `estimates` where they are known already."""
     known = estimates_of(store, view, summary) if estimates is None else estimates
-    return brief_of(summary, leaders_of(view, known.ranking), known.card)
+    return brief_of(summary, leaders_of(view, known.ranking), known.of_run)
 
 
 def brief_of(summary: Summary, leaders: Mapping[tuple[str, str], Leaders], card: Card | None) -> Brief:
@@ -139,30 +142,53 @@ def _criterion(
     mean = next(cells[name] for cells in summary.systems.values() if name in cells) if is_single else None
     scale = summary.criteria[name].scale if name is not None else None
     of_classes = scale is not None and scale.is_nominal
+    is_ranked = leaders is not None and not is_single and summary.status != "running"
     line = CriterionBrief(
         shown,
         leaders.kind if leaders is not None else "choices" if of_classes else "scores",
-        None if is_single else first,
-        leaders.systems[1:] if leaders is not None and not is_single else (),
+        first if is_ranked else None,
+        _not_behind(leaders.systems, name, summary) if leaders is not None and is_ranked else (),
         mean,
+        n_best=summary.systems[first][name].n if is_ranked and first in summary.systems and name else 0,
     )
     cards = _cards(card, key, line.kind)
-    if card is None or not cards:
-        return line
-    judge, about = _best_judge(card, cards)
+    return line if not cards else _compared(line, cards[0])
+
+
+def _not_behind(systems: Sequence[str], name: str | None, summary: Summary) -> tuple[str, ...]:
+    """The systems after the first whose interval overlaps with its interval: others are behind it."""
+    if name is None or not systems:
+        return tuple(systems[1:])
+    best = summary.systems.get(systems[0], {}).get(name)
+    others = ((system, summary.systems.get(system, {}).get(name)) for system in systems[1:])
+    return tuple(system for system, cell in others if best is None or cell is None or _overlap(best, cell))
+
+
+def _overlap(first: Estimate, second: Estimate) -> bool:
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return True
+    return first.low <= second.high and second.low <= first.high
+
+
+def _compared(line: CriterionBrief, about: CriterionCard) -> CriterionBrief:
+    """The criterion with what labels say: agreement, bias, and the best system by the corrected means."""
     agreement, people = agreement_of(about)
-    return CriterionBrief(
-        line.name,
-        line.kind,
-        line.best,
-        line.tied,
-        line.mean,
-        judge,
-        agreement if agreement.value is not None else None,
-        people,
-        about.ceiling.standing if about.ceiling is not None and people is not None else "unknown",
-        about.bias if about.bias.value is not None else None,
-        *_reviewed(about.reviews),
+    n_labels, n_reviewed, n_changed = _reviewed(about.reviews)
+    compared = structs.replace(
+        line,
+        agreement=agreement if agreement.value is not None else None,
+        people=people,
+        standing=about.ceiling.standing if about.ceiling is not None and people is not None else "unknown",
+        bias=about.bias if about.bias.value is not None else None,
+        n_labels=n_labels,
+        n_reviewed=n_reviewed,
+        n_changed=n_changed,
+    )
+    leaders = corrected_leaders(about)
+    if line.best is None or line.kind == "choices" or not leaders:
+        return compared
+    return structs.replace(
+        compared, best=leaders[0], tied=leaders[1:], n_best=about.corrected[leaders[0]].n, is_corrected=True
     )
 
 
@@ -173,20 +199,10 @@ def _reviewed(tally: ReviewTally | None) -> tuple[int, int, int]:
     return tally.n_labels, tally.n_reviewed, tally.n_changed + tally.n_unclear
 
 
-def _cards(card: Card | None, key: tuple[str, str], kind: str) -> dict[str, CriterionCard]:
-    """The judges of a criterion."""
-    return {
-        about.model: about
+def _cards(card: Card | None, key: tuple[str, str], kind: str) -> list[CriterionCard]:
+    """The card of a criterion, where it has one."""
+    return [
+        about
         for about in (card.criteria.values() if card is not None else ())
         if (about.protocol, about.criterion, about.kind) == (*key, kind)
-    }
-
-
-def _best_judge(card: Card, cards: Mapping[str, CriterionCard]) -> tuple[str, CriterionCard]:
-    """The only judge, without its name; of several the one that the card finds best, or else the first."""
-    if len(cards) == 1:
-        return "", next(iter(cards.values()))
-    criterion = next(iter(cards.values())).criterion
-    best = [one.best for one in card.best if one.criterion == criterion and one.best in cards]
-    judge = best[0] if best and best[0] is not None else next(iter(cards))
-    return judge, cards[judge]
+    ]

@@ -77,17 +77,28 @@ def cost_word(cost_usd: float | None) -> str:
 
 def _best(line: CriterionBrief) -> Iterator[BriefPart]:
     if line.best is not None:
-        tied = (
-            f"tied with {count(len(line.tied), 'other')}"
-            if line.tied
-            else "significantly ahead of all others"
-        )
-        if len(line.tied) == 1:
-            tied = f"tied with {line.tied[0]}"
         evidence: Evidence = "ranking" if line.kind == "choices" else "scores"
-        yield BriefPart("Best", line.best, tied, "" if line.tied else "good", evidence)
+        yield BriefPart("Best", line.best, _lead(line), "" if line.tied else "good", evidence)
     elif line.mean is not None and line.mean.value is not None:
         yield BriefPart("Mean", number(line.mean.value), f"n={line.mean.n:,}")
+
+
+def _lead(line: CriterionBrief) -> str:
+    """Whether the lead of the best system is significant."""
+    if not line.tied:
+        return "significantly ahead of all others"
+    n = f" (n = {line.n_best:,})" if line.n_best else ""
+    over = line.tied[0] if len(line.tied) == 1 else count(len(line.tied), "other")
+    return f"no significant lead over {over}{n}"
+
+
+def best_sentence(line: CriterionBrief, *, is_only: bool) -> str:
+    """Which system is best; empty with one system, or where it is not known."""
+    if line.best is None:
+        return ""
+    on = "" if is_only else f" on {line.name}"
+    how = ", after correction" if line.is_corrected else ""
+    return f"Best{on}{how}: {line.best}, {_lead(line)}."
 
 
 def _trust(brief: Brief, line: CriterionBrief) -> Iterator[BriefPart]:
@@ -101,8 +112,7 @@ def _trust(brief: Brief, line: CriterionBrief) -> Iterator[BriefPart]:
     if line.people is not None and line.people.value is not None:
         more = f"where people reach {share(line.people.value) if is_share else number(line.people.value)}"
     levels: dict[str, Level] = {"below": "warn", "above": "good", "on par": "good"}
-    judge = f"{line.judge}: " if line.judge else ""
-    yield BriefPart("Trust", text, f"{judge}{more}", levels.get(line.standing, ""), "card")
+    yield BriefPart("Trust", text, more, levels.get(line.standing, ""), "card")
     if line.bias is not None and line.bias.value is not None:
         low, high = line.bias.low, line.bias.high
         is_clear = low is not None and high is not None and not low <= 0 <= high
