@@ -64,7 +64,7 @@ TOOLS := pydantic-evals inspect-ai deepeval mlflow
 	touch $@
 
 ecosystem: $(foreach tool,$(TOOLS),.venv-$(tool)/installed) ## the adapters with the real packages of other tools
-	for tool in $(TOOLS); do .venv-$$tool/bin/python -m pytest -m ecosystem -n 0 tests/ecosystem || exit 1; done
+	for tool in $(TOOLS); do .venv-$$tool/bin/python -m pytest -m ecosystem -n 0 -p no:asyncio tests/ecosystem || exit 1; done
 
 format: $(VENV)/installed
 	$(BIN)/ruff format .

@@ -27,21 +27,21 @@ LAYERS = (
     {"analysis"},
     {"judge"},
     {"web", "pytest_plugin"},
-    {"adapters", "public"},
+    {"adapters", "public", "serve"},
     {"cli", "__init__"},
 )
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 
 ONLY_IN = {
-    "uvloop": "engine",
-    "scipy": "stats",
-    "numpy": "stats",
-    "starlette": "web",
-    "uvicorn": "web",
-    "jinja2": "web",
-    "markdown_it": "web",
-    "pygments": "web",
-    "polars": "data",
+    "uvloop": ("engine",),
+    "scipy": ("stats",),
+    "numpy": ("stats",),
+    "starlette": ("web", "serve"),
+    "uvicorn": ("web", "serve"),
+    "jinja2": ("web",),
+    "markdown_it": ("web",),
+    "pygments": ("web",),
+    "polars": ("data",),
 }
 
 
@@ -54,6 +54,7 @@ LONG_COMMANDS = {
     "gate_command",
     "rank_command",
     "run_command",
+    "serve_command",
     "trust_command",
 }
 """Functions that are longer because they declare the options of a command, one to a line."""
@@ -130,10 +131,10 @@ def test_a_module_imports_only_from_layers_above_its_own() -> None:
 
 def test_heavy_packages_stay_in_their_place() -> None:
     misplaced = [
-        f"{path}: {name} is imported in {ONLY_IN[name]} alone"
+        f"{path}: {name} is imported in {ONLY_IN[name][0]} alone"
         for path, module in modules().items()
         for name in sorted(imported_packages(module) & ONLY_IN.keys())
-        if ONLY_IN[name] != part_of(path)
+        if part_of(path) not in ONLY_IN[name]
     ]
     assert not misplaced
 

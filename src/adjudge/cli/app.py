@@ -28,6 +28,7 @@ from .run import run_command
 from .runs import runs_app
 from .sample import sample_command
 from .schema import schema_command
+from .serve import serve_command
 from .traces import traces_command
 from .trust import trust_command
 from .tune import tune_command
@@ -61,6 +62,7 @@ app.command("traces")(traces_command)
 app.command("rank")(rank_command)
 app.command("view")(view_command)
 app.command("annotate")(annotate_command)
+app.command("serve")(serve_command)
 app.add_typer(runs_app, name="runs")
 app.command("reread")(reread_command)
 app.command("export")(export_command)

@@ -13,7 +13,8 @@ from . import rows
 from .calls import insert_rows
 from .schema import now
 
-InvitationKind = Literal["rater", "guest"]
+InvitationKind = Literal["rater", "guest", "client"]
+"""`client`: a program that may call a service of judges"""
 
 
 class Invitation(Struct, frozen=True):

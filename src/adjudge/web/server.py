@@ -52,7 +52,7 @@ def serve(
 
     bind = HOST if sharing is None else sharing.bind
     tls = tls_context(sharing.tls) if sharing is not None and sharing.tls is not None else None
-    with _listening(bind, port) as listener:
+    with listening(bind, port) as listener:
         bound_port: int = listener.getsockname()[1]
         secrets, reach = Secrets(), reach_of(sharing, bound_port)
         settings = uvicorn.Config(
@@ -113,7 +113,8 @@ def _with_token(base: str, path: str, token: str) -> str:
     return f"{base}{path}{'&' if '?' in path else '?'}token={quote(token)}"
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections at once; port 0 takes any free one."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

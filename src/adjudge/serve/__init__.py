@@ -1,0 +1,1 @@
+"""Judges of a run file as a service: `adjudge serve`."""
