@@ -218,5 +218,7 @@ def older(path: Path, version: int = 1) -> None:
             for name, since in schema._COUNTED_SINCE.items():
                 if since > version:
                     connection.execute(f"ALTER TABLE counts DROP COLUMN {name}")
+        if version < schema._TEXT_HASH_SINCE:
+            connection.execute("ALTER TABLE labels DROP COLUMN text_hash")
         connection.execute("DELETE FROM migrations WHERE number > ?", (version,))
     connection.close()

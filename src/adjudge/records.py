@@ -467,6 +467,8 @@ class Item(Struct, frozen=True):
     group: str | None = None
     line: int | None = None
     """its line in the file, for messages"""
+    has_id: bool = True
+    """whether the file gives its id; otherwise it is a hash of the content, in older runs the line"""
 
 
 class Rendered(Struct, frozen=True):
@@ -536,6 +538,8 @@ class Call(Struct, frozen=True):
     """the name of the protocol's step that it belongs to"""
     element: int | None = None
     """the number of the first element that it checks, from 1"""
+    line: int | None = None
+    """the line of an item without an id, which recorded replies may name; neither sent nor stored"""
 
     @property
     def asks_questions(self) -> bool:
@@ -765,6 +769,8 @@ class Label(Struct, frozen=True):
     probability: float | None = None
     """the probability with which the item was sampled for labelling"""
     origin: Literal["file", "annotate"] = "file"
+    text_hash: str | None = None
+    """a hash of the response(s) that the rater read; none where they are not known"""
 
 
 ReviewVerdict = Literal["judge", "people", "both", "unclear"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.data import FIELD_LIMIT, RESERVED, ItemFile
+from adjudge.data.item_ids import is_content_id
 from adjudge.errors import DataError
 from adjudge.records import Item, Message
 
@@ -54,12 +55,47 @@ def test_a_pair_has_two_systems(write):
     assert set(item.fields) == {"response_a", "response_b"}
 
 
-def test_a_missing_id_is_the_line_number_and_a_missing_system_is_all(write):
+def test_a_missing_id_is_a_hash_of_the_content_and_a_missing_system_is_all(write):
     items = items_of(write({"x": "1"}, "", {"x": "2", "id": None, "system": None, "group": None}))
-    assert [(item.id, item.system, item.group, item.line) for item in items] == [
-        ("1", "all", None, 1),
-        ("3", "all", None, 3),
+    assert [(item.system, item.group, item.line, item.has_id) for item in items] == [
+        ("all", None, 1, False),
+        ("all", None, 3, False),
     ]
+    assert all(is_content_id(item.id) for item in items)
+    assert items[0].id != items[1].id
+
+
+ROWS = [{"x": "1", "system": "s"}, {"x": "1", "system": "t"}, {"x": "1", "y": "z"}, {"x": ["a", 1]}]
+
+
+@pytest.mark.parametrize("rows", [ROWS[::-1], [dict(reversed(row.items())) for row in ROWS]])
+def test_the_id_of_the_content_does_not_depend_on_where_a_row_stands(write, rows):
+    ids = [item.id for item in items_of(write(*ROWS))]
+    assert len(set(ids)) == len(ROWS)
+    assert sorted(item.id for item in items_of(write(*rows))) == sorted(ids)
+
+
+def test_the_id_of_the_content_is_the_same_in_csv_and_with_a_map(write, tmp_path):
+    (item,) = items_of(write({"answer": "yes", "n": 4.50, "note": "", "group": "g"}))
+    path = tmp_path / "items.csv"
+    path.write_text("n,answer,note,extra\n4.5,yes,,\n")
+    for file in (ItemFile(path), ItemFile(path, {"response": "answer"})):
+        assert [other.id for other in file] == [item.id]
+
+
+def test_identical_rows_without_an_id_are_numbered(write):
+    rows = [{"x": "1"}, {"x": "2"}, {"x": "1", "group": "other"}, {"x": "1"}]
+    first, other, second, third = (item.id for item in items_of(write(*rows)))
+    assert [second, third] == [f"{first}-2", f"{first}-3"]
+    assert is_content_id(other)
+
+
+def test_no_two_items_get_the_same_id(write):
+    (item,) = items_of(write({"x": "1"}))
+    assert "is already used on line 1" in problem_of(write({"x": "1"}, {"x": "2", "id": item.id}))
+    rows = [{"x": "1"}, {"x": "1"}, {"x": "2", "id": f"{item.id}-2"}]
+    assert "line 3: id" in problem_of(write(*rows))
+    assert "line 3: id" in problem_of(write(rows[2], *rows[:2]))
 
 
 @pytest.mark.parametrize(
@@ -193,12 +229,8 @@ def test_a_number_and_a_text_are_the_same_id(write):
     assert "line 2: id '1' is already used on line 1" in problem_of(write({"id": 1}, {"id": "1"}))
 
 
-def test_a_line_number_taken_for_an_id_may_not_be_the_id_of_another(write):
-    assert "line 2: id '2' is already used on line 1" in problem_of(write({"id": "2"}, {"x": "no id"}))
-
-
 def test_different_ids_with_the_same_hash_are_different(write, monkeypatch):
-    monkeypatch.setattr("adjudge.data.items.hash", lambda _: 7, raising=False)
+    monkeypatch.setattr("adjudge.data.item_ids.hash", lambda _: 7, raising=False)
     assert len(items_of(write({"id": "a"}, {"id": "b"}, {"id": "c"}))) == 3
     assert "1 problem\n" in problem_of(write({"id": "a"}, {"id": "b"}, {"id": "a"}))
 

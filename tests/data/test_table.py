@@ -128,12 +128,12 @@ def test_csv_cells_may_hold_quotes_separators_and_line_ends(tmp_path):
     assert [item.line for item in ItemFile(path)] == [2, 5]
 
 
-def test_a_csv_row_without_an_id_is_named_by_the_line_at_which_it_starts(tmp_path):
+def test_the_line_of_a_csv_row_is_the_one_at_which_it_starts(tmp_path):
     path = tmp_path / "items.tsv"
     path.write_text('x\ty\n"1\n2"\ta,b\n3\t\n')
-    assert [(item.id, dict(item.fields)) for item in ItemFile(path)] == [
-        ("2", {"x": "1\n2", "y": "a,b"}),
-        ("4", {"x": "3"}),
+    assert [(item.line, dict(item.fields)) for item in ItemFile(path)] == [
+        (2, {"x": "1\n2", "y": "a,b"}),
+        (4, {"x": "3"}),
     ]
 
 
@@ -192,9 +192,9 @@ def test_a_long_csv_cell_is_read_and_one_beyond_the_limit_refused(tmp_path):
 def test_a_json_file_holds_a_list_of_objects(tmp_path):
     path = tmp_path / "items.json"
     path.write_text('\n[ {"x": 4.50},\n {"id": "b", "x": [1, 2.0]} ]\n')
-    assert [(item.id, dict(item.fields)) for item in ItemFile(path)] == [
-        ("1", {"x": "4.50"}),
-        ("b", {"x": ("1", "2.0")}),
+    assert [(item.line, dict(item.fields)) for item in ItemFile(path)] == [
+        (1, {"x": "4.50"}),
+        (2, {"x": ("1", "2.0")}),
     ]
     path.write_text('[{"id": "a"}, 3, {"x": NaN}, {"id": "a"}]')
     lines = problem(path).splitlines()
@@ -247,7 +247,7 @@ def test_parquet_streams_in_slices_and_numbers_its_records(tmp_path):
     polars.DataFrame({"x": [str(n) for n in range(12_345)]}).write_parquet(path, row_group_size=1000)
     file = ItemFile(path)
     assert file.check() == 12_345
-    assert [item.id for item in file] == [str(n + 1) for n in range(12_345)]
+    assert [item.line for item in file] == [n + 1 for n in range(12_345)]
     assert file.item(12_345).fields == {"x": "12344"}
 
 

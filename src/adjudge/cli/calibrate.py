@@ -21,6 +21,7 @@ def calibrate_command(
 ) -> None:
     """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
     from ..analysis.calibrate import Calibrated, calibrated
+    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.run_view.tabulate import tabulate
     from ..score_map import written_score_map
@@ -60,8 +61,10 @@ def calibrate_command(
         )
     with open_store(store, write=False) as opened:
         view = tabulate(opened, opened.run(run))
-        label_file = read_labels_for([view], labels)
+        label_file = labels_of_run(opened, opened.run(run), read_labels_for([view], labels))
         score_map, found = calibrated(view, label_file.labels)
+    if note := other_texts_note(label_file):
+        typer.echo(f"! {note}", err=True)
     output.write_text(written_score_map(score_map), encoding="utf-8")
     if as_json:
         print_json(found)

@@ -100,17 +100,22 @@ def _of_runs(
     """Labels of a file, or those in the store."""
     from ..analysis.cascade.cascade_file import text_of_file
     from ..analysis.cascade.of_runs import cascade_of_runs
+    from ..analysis.labels.judged_texts import of_judged_texts, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.trust.trust import views_of_judges
+    from ..data import LabelFile
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
         runs = [opened.run(name) for name in names]
         if labels is None:
-            given = [label for run in runs for label in opened.labels(run)]
+            given = LabelFile(tuple(label for run in runs for label in opened.labels(run)))
         else:
-            given = list(read_labels_for(views_of_judges(opened, names), labels, {}).labels)
-        cascade, file = cascade_of_runs(opened, runs, given, **settings._asdict())
+            given = read_labels_for(views_of_judges(opened, names), labels, {})
+        given = of_judged_texts(opened, runs, given)
+        cascade, file = cascade_of_runs(opened, runs, given.labels, **settings._asdict())
+    if note := other_texts_note(given):
+        typer.echo(f"! {note}", err=True)
     if output is not None and cascade.holds:
         output.write_text(text_of_file(file), encoding="utf-8")
     return cascade

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+from msgspec import structs
 
 from .markdown import markdown_of
 from .options import ABOUT, AS_JSON, STORE
 from .terminal import print_json, print_sections, print_text
 
-# `adjudge compare`: the same items judged twice.
+if TYPE_CHECKING:
+    from ..analysis.run_view.run_view import RunView
+    from ..data import LabelFile
+    from ..store import Store
 
 
 def compare_command(
@@ -26,6 +32,11 @@ def compare_command(
         None, "--html", metavar="FILE", help="Write a self-contained HTML page that opens offline."
     ),
     about: str = ABOUT,
+    different_texts: bool = typer.Option(
+        False,
+        "--different-texts",
+        help="Pair items without ids that have the same input but another response.",
+    ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
@@ -34,17 +45,21 @@ def compare_command(
     """Compare two runs on the same items (two prompts, judges or versions): does the conclusion change?"""
     from ..analysis.compare.compare import compare_views
     from ..analysis.compare.words import compare_sections
-    from ..analysis.labels.read import labels_of_runs
+    from ..analysis.labels.judged_texts import other_texts_note
     from ..analysis.run_view.tabulate import tabulate
     from ..analysis.trust.judge_card import check_about
-    from ..data import read_labels
     from ..store import open_store
 
     check_about(about)
     with open_store(store, write=False) as opened:
         views = [tabulate(opened, opened.run(name), for_comparison=True) for name in (first, second)]
-        known = labels_of_runs(opened, (first, second)) if labels is None else read_labels(labels).labels
-    comparison = compare_views(views[0], views[1], seed, known, is_finite=about == "these-items")
+        known = _labels(opened, views, labels)
+    finite = about == "these-items"
+    comparison = compare_views(
+        views[0], views[1], seed, known.labels, is_finite=finite, different_texts=different_texts
+    )
+    if not comparison.n_content_differs and (note := other_texts_note(known)):
+        comparison = structs.replace(comparison, notes=(*comparison.notes, note))
     if html is not None:
         from ..untrusted import safe
         from ..web.comparison_file import write_comparison
@@ -59,3 +74,15 @@ def compare_command(
         print_text(markdown_of(compare_sections(comparison)))
     else:
         print_sections(compare_sections(comparison))
+
+
+def _labels(store: Store, views: Sequence[RunView], path: Path | None) -> LabelFile:
+    """The labels of a file, or those in the store, without labels of texts that were not judged."""
+    from ..analysis.labels.judged_texts import of_judged_texts
+    from ..analysis.labels.read import labels_of_runs, read_labels_for
+    from ..data import LabelFile
+
+    runs = [view.run for view in views if view.run is not None]
+    if path is not None:
+        return of_judged_texts(store, runs, read_labels_for(views, path))
+    return of_judged_texts(store, runs, LabelFile(tuple(labels_of_runs(store, [run.name for run in runs]))))

@@ -137,14 +137,16 @@ def _reviews(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[
 
 def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
     """The intervals of single scores, from the labels of a file or those in the store."""
+    from ..analysis.labels.judged_texts import labels_of_run
     from ..analysis.labels.read import read_labels_for
     from ..analysis.run_view.tabulate import tabulate
     from ..analysis.trust.single_score import score_intervals
 
-    if labels is None and not (stored := tuple(store.labels(run))):
+    if labels is None and not store.labels(run):
         return {}
     view = tabulate(store, run)
-    return score_intervals(view, stored if labels is None else read_labels_for([view], labels).labels)
+    given = None if labels is None else read_labels_for([view], labels)
+    return score_intervals(view, labels_of_run(store, run, given).labels)
 
 
 def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:

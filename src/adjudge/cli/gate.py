@@ -169,10 +169,14 @@ def _verdict(run: str, rules: Rules, store: Path, seed: int, about: About = "new
         if rules.baseline is None:
             return verdict_of(gate_input, rules, None, seed)
         if rules.baseline_store is None:
-            baseline_input = GateInput(opened, opened.run(rules.baseline), rules.baseline_labels)
+            baseline_input = GateInput(
+                opened, opened.run(rules.baseline), rules.baseline_labels, baseline_of=gate_input
+            )
             return verdict_of(gate_input, rules, baseline_input, seed)
     with open_store(rules.baseline_store, write=False) as other:
-        baseline_input = GateInput(other, other.run(rules.baseline), rules.baseline_labels)
+        baseline_input = GateInput(
+            other, other.run(rules.baseline), rules.baseline_labels, baseline_of=gate_input
+        )
     return verdict_of(gate_input, rules, baseline_input, seed)
 
 

@@ -49,6 +49,7 @@ _QUESTIONS = {
     "reference": "Column with a reference answer",
     "source": "Column with a source text",
     "system": "Column that says which system wrote the response",
+    "id": "Column with a unique id of each row",
 }
 
 
@@ -152,6 +153,8 @@ def guessed(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     Items with the same task belong to one group: they are not independent.
     """
     guess = _by_name(list(columns))
+    if "id" in guess and len(set(columns[guess["id"]])) < len(columns[guess["id"]]):
+        del guess["id"]  # a name alone makes no id: its values repeat
     if "id" not in guess:
         n_rows = max(map(len, columns.values()))
         for column, values in columns.items():
@@ -201,6 +204,8 @@ def _plan(
             if "response_a" in guess
             else ("task", "response", "reference", "system")
         )
+        if guess.get("id", "id") != "id":
+            asked = (*asked, "id")  # proposed by its values or a similar name, so it may be something else
         guess |= {
             input_name: _ask_column(input_name, guess.get(input_name, ""), columns) for input_name in asked
         }

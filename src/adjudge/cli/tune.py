@@ -105,6 +105,7 @@ def _of_run(search: _Search, output: Path | None) -> Tuning:
     compare. Each candidate is a run of its own, and resumes.
     """
     from ..analysis.cascade.answers import answers_of_run, criterion_of_runs
+    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.trust.trust import views_of_judges
     from ..analysis.tune.candidates import read_candidates, write_winner
@@ -115,8 +116,11 @@ def _of_run(search: _Search, output: Path | None) -> Tuning:
     with open_store(search.store, write=False) as opened:
         run = opened.run(search.run)
         name = criterion_of_runs(opened, [run], search.criterion)
-        given = read_labels_for(views_of_judges(opened, [run.name]), search.labels, {}).labels
-        mine = [label for label in given if label.criterion in (name, "choice", "")]
+        views = views_of_judges(opened, [run.name])
+        given = labels_of_run(opened, run, read_labels_for(views, search.labels, {}))
+        if note := other_texts_note(given):
+            typer.echo(f"! {note}", err=True)
+        mine = [label for label in given.labels if label.criterion in (name, "choice", "")]
         labelled = {label.item for label in mine}
         items = [item for item in opened.items(run) if item.id in labelled]
         start = next(p for p in protocols_of(opened, run).values() if name in p.criteria)

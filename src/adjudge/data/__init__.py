@@ -10,19 +10,21 @@ from .formulas import EXPORT_HEADER, guarded
 from .frames import rows_of_frame
 from .items import RESERVED, ItemFile, field_value, fields_of
 from .json_rows import FIELD_LIMIT, Number, Row
-from .labels import LabelFile, read_labels
+from .labels import LABEL_COLUMNS, LabelFile, read_labels
 from .messages import plain
 from .parquet_and_excel import frame_of, write_parquet
 from .probe_scores import OrderChoice, ProbeScore, read_probe_scores
 from .rubrics import read_rubric, rubric_of_labels
 from .scores import items_of_scores, read_scores
 from .table import SUFFIXES, Problems, Table
+from .text_hash import judged_inputs, shown_text, text_hash_on, text_hashes
 from .traces.read import FORMATS, Traces, read_traces
 
 __all__ = [
     "EXPORT_HEADER",
     "FIELD_LIMIT",
     "FORMATS",
+    "LABEL_COLUMNS",
     "RESERVED",
     "SUFFIXES",
     "BadRowError",
@@ -42,6 +44,7 @@ __all__ = [
     "guarded",
     "is_address",
     "items_of_scores",
+    "judged_inputs",
     "local_file",
     "plain",
     "read_examples",
@@ -54,5 +57,8 @@ __all__ = [
     "read_traces",
     "rows_of_frame",
     "rubric_of_labels",
+    "shown_text",
+    "text_hash_on",
+    "text_hashes",
     "write_parquet",
 ]

@@ -8,8 +8,6 @@ items with the same id.
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from ..errors import DataError
 from ..records import FieldValue, Item, Message
 from ..untrusted import has_control, safe
 from .encoding import BadRowError, BrokenFileError
+from .item_ids import RepeatedIds, SeenIds, content_id
 from .json_rows import Row
 from .langchain import chain_messages
 from .messages import conversation, nested_json, scalar_text
@@ -55,8 +54,9 @@ RESERVED = ("id", "system", "group", "system_a", "system_b")
 class ItemFile:
     """A file of items, in any format of `Table`.
 
-    `renames` is input → field of the file. An item without an id gets its line number as id (CSV: the
-    line at which its record starts; Parquet and a JSON list: the number of the record).
+    `renames` is input → field of the file. An item without an id gets a hash of its content; in a run
+    that was started before this was so, `ids_are_lines` makes it the line number (CSV: the line at which
+    its record starts; Parquet and a JSON list: the number of the record).
     `check` returns further problems of an item; `traces` is the file whose traces the lines are.
     """
 
@@ -76,6 +76,10 @@ class ItemFile:
         self._check_item = check
         self._bad: tuple[str, ...] | None = None
         self._bad_rows: set[int] = set()
+        self._repeated: set[int] = set()
+        self.ids_are_lines = False
+        self.n_without_id = 0
+        """of the good items, after a check"""
 
     def check(self, *, skip_bad: bool = False) -> int:
         """Read the whole file; the number of items, or one error that lists every problem.
@@ -84,8 +88,8 @@ class ItemFile:
         whole file, or a file without any good item, is still an error.
         """
         problems = Problems(self._table)
-        self._bad, self._bad_rows = None, set()
-        ids = _Ids()
+        self._bad, self._bad_rows, self.n_without_id = None, set(), 0
+        ids = SeenIds()
         unseen = _UnseenFields(self._renames)
         n_good = 0
         try:
@@ -97,8 +101,9 @@ class ItemFile:
                 raise
             problems.add(0, broken.problem)
             raise problems.error() from None
-        if repeated := ids.repeated():
-            n_good -= self._name_repeated(repeated, problems, skip_bad)
+        self._repeated = ids.repeated()
+        if self._repeated:
+            n_good -= self._name_repeated(problems, skip_bad)
         self._check_whole(n_good, unseen, problems)
         if problems.of_file or not n_good or (problems and not skip_bad):
             raise problems.error()
@@ -113,7 +118,7 @@ class ItemFile:
 
     def __iter__(self) -> Iterator[Item]:
         """The items one by one, without the bad lines of a check with `skip_bad`."""
-        bad_rows = self._bad_rows
+        bad_rows, repeated = self._bad_rows, RepeatedIds(self._repeated)
         for row_number, row in self._table.rows(self._refuse_new):
             if row_number in bad_rows:
                 continue
@@ -121,7 +126,7 @@ class ItemFile:
                 item = self._item(row_number, row)
             except BadRowError as bad:
                 raise DataError(f"{self._table.name}: {self._table.unit} {row_number}: {bad}") from None
-            yield item
+            yield item if item.has_id else repeated.numbered(item)
 
     def item(self, number: int) -> Item:
         """The item on line `number` of a JSONL file; in other formats the record of this number, from 1."""
@@ -154,9 +159,13 @@ class ItemFile:
             raise DataError(f"{where}: {bad}") from None
 
     def _item(self, row_number: int, row: Row) -> Item:
-        return _item(row_number, renamed(row, self._renames) if self._renames else row)
+        by_input = renamed(row, self._renames) if self._renames else row
+        if by_input.get("id") is not None:
+            return _item(row_number, by_input, None)
+        # Of the row as it is in the file: the same file judged with another --map keeps its ids.
+        return _item(row_number, by_input, str(row_number) if self.ids_are_lines else content_id(row))
 
-    def _check_row(self, row_number: int, row: Row, ids: _Ids, problems: Problems) -> bool:
+    def _check_row(self, row_number: int, row: Row, ids: SeenIds, problems: Problems) -> bool:
         """Whether the row is a good item; adds what is wrong with it to the problems."""
         try:
             item = self._item(row_number, row)
@@ -167,31 +176,30 @@ class ItemFile:
         for text in further:
             problems.add(row_number, text)
         ids.add(item.id)
+        self.n_without_id += not item.has_id and not further
         return not further
 
-    def _name_repeated(self, repeated: set[int], problems: Problems, skip_bad: bool) -> int:
+    def _name_repeated(self, problems: Problems, skip_bad: bool) -> int:
         """Read the file again to report the lines of repeated ids; returns how many there are."""
-        first: dict[str, int] = {}
+        repeated = RepeatedIds(self._repeated)
         # The id of a skipped line may be used by another line.
         skipped = problems.row_numbers() if skip_bad else set()
         unit = self._table.unit
         n_repeated = 0
         for row_number, row in self._table.rows(lambda *_: None):
+            if row_number in skipped:
+                continue
             try:
-                item_id = self._item(row_number, row).id
+                item = repeated.numbered(self._item(row_number, row))
             except BadRowError:
                 continue
-            # The hash only picks candidates; the ids themselves decide.
-            if (
-                hash(item_id) not in repeated
-                or row_number in skipped
-                or first.setdefault(item_id, row_number) == row_number
-            ):
+            earlier = repeated.earlier_row(item, row_number)
+            if earlier is None:
                 continue
             n_repeated += 1
             problems.add(
                 row_number,
-                f"id '{item_id:.80}' is already used on {unit} {first[item_id]}. "
+                f"id '{item.id:.80}' is already used on {unit} {earlier}. "
                 "Give each item a unique id, or remove one of the two.",
             )
         return n_repeated
@@ -212,28 +220,6 @@ class ItemFile:
         """Report a bad line that no check has found: the file was not checked, or has changed."""
         if row_number not in self._bad_rows:
             raise DataError(f"{self._table.name}: {self._table.unit} {row_number}: {text}")
-
-
-class _Ids:
-    """Finds repeated ids with eight bytes of memory per id.
-
-    It keeps 64-bit hashes, in buckets so small that a set of one bucket takes little memory.
-    """
-
-    def __init__(self) -> None:
-        self._buckets = tuple(array("q") for _ in range(64))
-
-    def add(self, item_id: str) -> None:
-        value = hash(item_id)
-        self._buckets[value & 63].append(value)
-
-    def repeated(self) -> set[int]:
-        """The hashes that occur more than once. Two different ids may share one, very rarely."""
-        repeated: set[int] = set()
-        for bucket in self._buckets:
-            if len(set(bucket)) < len(bucket):
-                repeated.update(value for value, n in Counter(bucket).items() if n > 1)
-        return repeated
 
 
 class _UnseenFields:
@@ -302,14 +288,14 @@ def renamed(row: Row, renames: Mapping[str, str]) -> Row:
     return {key: value for key, value in row.items() if key not in removed} | moved
 
 
-def _item(row_number: int, row: Row) -> Item:
+def _item(row_number: int, row: Row, unnamed_id: str | None) -> Item:
     """The item that a row holds; the row is modified. Every item passes here twice, so the usual
-    case is handled without a function call."""
+    case is handled without a function call. `unnamed_id` is its id where the row has none."""
     item_id = row.pop("id", None)
     system = row.pop("system", None)
     group = row.pop("group", None)
-    if item_id is None:
-        item_id = str(row_number)
+    if unnamed_id is not None:
+        item_id = unnamed_id
     elif (
         type(item_id) is not str
         or not item_id.isprintable()
@@ -320,15 +306,15 @@ def _item(row_number: int, row: Row) -> Item:
     if group is not None:
         group = _reserved_text("group", group)
     if "system_a" in row or "system_b" in row:
-        return _pair(row_number, item_id, system, group, row)
+        return _pair(row_number, item_id, system, group, row, unnamed_id is None)
     if system is None:
         system = "all"
     elif type(system) is not str or system.isspace() or not system:
         system = _reserved_text("system", system)
-    return Item(item_id, fields_of(row), system, None, None, group, row_number)
+    return Item(item_id, fields_of(row), system, None, None, group, row_number, unnamed_id is None)
 
 
-def _pair(row_number: int, item_id: str, system: object, group: str | None, row: Row) -> Item:
+def _pair(row_number: int, item_id: str, system: object, group: str | None, row: Row, has_id: bool) -> Item:
     sides = {key: row.pop(key, None) for key in ("system_a", "system_b")}
     systems = {key: _reserved_text(key, value) for key, value in sides.items() if value is not None}
     if systems and system is not None:
@@ -338,11 +324,12 @@ def _pair(row_number: int, item_id: str, system: object, group: str | None, row:
         )
     fields: dict[str, FieldValue] = fields_of(row)
     name = "all" if system is None else _reserved_text("system", system)
-    return Item(item_id, fields, name, systems.get("system_a"), systems.get("system_b"), group, row_number)
+    pair = systems.get("system_a"), systems.get("system_b")
+    return Item(item_id, fields, name, *pair, group, row_number, has_id)
 
 
 _ADVICE_IF_EMPTY = {
-    "id": "Give each item a unique id, or leave 'id' out to use the line number.",
+    "id": "Give each item a unique id, or leave 'id' out to use a hash of its content.",
     "group": "Name the document or prompt that the item belongs to, or leave 'group' out.",
 }
 

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ..records import Label, Subject
+from ..records import Label, Protocol, Subject
 from .json_rows import Row
 from .named_columns import CHOICES, finite_number, named_rows, text_of_cell
 from .table import Problems, Table
+from .text_hash import text_hash_on
 
 
 class LabelFile(Struct, frozen=True):
@@ -19,14 +20,20 @@ class LabelFile(Struct, frozen=True):
 
     labels: tuple[Label, ...]
     n_empty: int = 0
+    n_of_other_texts: int = 0
+    """labels that are not used: the text that they are of is not the one that was judged"""
 
 
 def read_labels(
-    path: str | Path, renames: Mapping[str, str] | None = None, classes: Collection[str] = ()
+    path: str | Path,
+    renames: Mapping[str, str] | None = None,
+    classes: Collection[str] = (),
+    protocols: Collection[Protocol] = (),
 ) -> LabelFile:
     """The labels of a file, or one error that lists every problem; `renames` is column → column of the file.
 
-    `classes` are names that a value may be, besides a number, a, b and tie.
+    `classes` are names that a value may be, besides a number, a, b and tie. `protocols` say which columns hold
+    the judged text, for the hash of labels without one.
     Without a column `criterion` the criterion is "": `label_join` gives it the name of the only one that was judged.
     """
     known = {name.casefold(): name for name in classes}
@@ -36,7 +43,7 @@ def read_labels(
     table = Table(path)
     problems = Problems(table)
     columns: dict[str, None] = {}
-    for row_number, row in named_rows(table, problems, _LABEL_COLUMNS, _LABEL_DEFAULTS, renames):
+    for row_number, row in named_rows(table, problems, _NEEDED, _LABEL_DEFAULTS, renames):
         columns.update(dict.fromkeys(row))
         if row.get("value") is None:
             n_empty += 1
@@ -44,6 +51,8 @@ def read_labels(
         label = _label(row, row_number, problems, known)
         if label is None:
             continue
+        if label.text_hash is None and protocols:
+            label = structs.replace(label, text_hash=_hash_of_row(label, row, protocols))
         key = (label.item, label.criterion, label.subject, label.rater)
         if key in seen:
             problems.add(
@@ -64,11 +73,25 @@ def read_labels(
     return LabelFile(tuple(labels), n_empty)
 
 
+def _hash_of_row(label: Label, row: Row, protocols: Collection[Protocol]) -> str | None:
+    """The hash of the judged text where the row has it."""
+    texts = {
+        name.removesuffix(" (text)"): value
+        for name, value in row.items()
+        if name not in LABEL_COLUMNS and isinstance(value, str)
+    }
+    return text_hash_on(label.criterion, protocols, texts)
+
+
+LABEL_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability", "text_hash")
+"""The columns of a label file; `adjudge sample` puts the texts of the item after them."""
+
+
 def _on(criterion: str) -> str:
     return f" on '{criterion}'" if criterion else ""
 
 
-_LABEL_COLUMNS = ("item", "criterion", "rater", "value")
+_NEEDED = ("item", "criterion", "rater", "value")
 
 
 _NO_CRITERION = "\0"
@@ -112,4 +135,5 @@ def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, 
         value=named if named is not None else number if number is not None else str(value),
         subject=cast(Subject | None, subject),
         probability=inclusion,
+        text_hash=None if row.get("text_hash") is None else str(row["text_hash"]).strip() or None,
     )

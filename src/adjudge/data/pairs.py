@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ..errors import DataError
 from ..records import Item
+from .item_ids import input_id
 from .items import ItemFile
 from .messages import plain
 from .table import Problems, Table
@@ -94,7 +95,7 @@ def make_pairs(
         )
     rows, differing = _rows(outputs, systems, field, design, per_item, seed)
     if not rows:
-        raise DataError(_nothing_matches(outputs, by))
+        raise DataError(_nothing_matches(outputs, by, field))
     matched = {key for key, by_system in outputs.items() if len(by_system) > 1}
     return PairSet(
         rows=tuple(rows),
@@ -116,8 +117,12 @@ def read_outputs(
     by: By = "id",
     renames: Mapping[str, str] | None = None,
 ) -> Outputs:
-    """All outputs of the files; one error lists every problem of every file."""
+    """All outputs of the files; one error lists every problem of every file.
+
+    Outputs without an id belong to the same input where all their fields but `field` are the same.
+    """
     outputs: Outputs = defaultdict(dict)
+    n_of_input: Counter[tuple[str, str]] = Counter()
     errors: list[str] = []
     for path in paths:
         file = ItemFile(path, renames)
@@ -126,7 +131,9 @@ def read_outputs(
         stem = _stem(Path(path))
         for item in file:
             system = item.system if item.system != "all" else stem
-            key = item.id if by == "id" else item.group
+            key = item.group if by == "group" else item.id
+            if by == "id" and not item.has_id:
+                key = _input_key(item, system, field, n_of_input)
             if problem := _problem(item, system, key, field, by, outputs):
                 problems.add(item.line or 0, problem)
             elif key is not None:
@@ -136,6 +143,14 @@ def read_outputs(
     if errors:
         raise DataError("\n".join(errors))
     return {key: by_system for key, by_system in outputs.items() if by_system}
+
+
+def _input_key(item: Item, system: str, field: str, n_of_input: Counter[tuple[str, str]]) -> str:
+    """What outputs without ids for the same input share; a system's second output for it gets `-2`."""
+    key = input_id(item.fields, (field,))
+    n_of_input[system, key] += 1
+    n = n_of_input[system, key]
+    return key if n == 1 else f"{key}-{n}"
 
 
 def _problem(item: Item, system: str, key: str | None, field: str, by: By, outputs: Outputs) -> str:
@@ -243,13 +258,25 @@ def _unmatched(outputs: Outputs, systems: Sequence[str]) -> dict[str, tuple[str,
     return {system: ids for system, ids in unmatched.items() if ids}
 
 
-def _nothing_matches(outputs: Outputs, by: By) -> str:
-    examples: dict[str, str] = {}
+def _nothing_matches(outputs: Outputs, by: By, field: str) -> str:
+    first_of: dict[str, tuple[str, Item]] = {}
     for key, by_system in outputs.items():
-        examples.setdefault(next(iter(by_system)), key)
-    shown = ", ".join(f"{system}: '{key}'" for system, key in list(examples.items())[:3])
+        system, item = next(iter(by_system.items()))
+        first_of.setdefault(system, (key, item))
+    if by == "id" and not all(item.has_id for _, item in first_of.values()):
+        return (
+            f"No two outputs have the same input: outputs without ids are matched by all their fields but "
+            f"'{field}' ({', '.join(_other_fields(outputs, field)) or 'there are none'}).\nGive the outputs of "
+            "one input the same id in every file (--map id=COLUMN), or join them by group: --by group."
+        )
+    shown = ", ".join(f"{system}: '{key}'" for system, (key, _) in list(first_of.items())[:3])
     other = "group" if by == "id" else "id"
     return (
-        f"No two outputs have the same {by} ({shown}). Give the outputs of one input the same {by} in every file, or join them "
-        f"by their {other} with --by {other}."
+        f"No two outputs have the same {by} ({shown}). Give the outputs of one input the same {by} in every "
+        f"file, or join them by their {other} with --by {other}."
     )
+
+
+def _other_fields(outputs: Outputs, field: str) -> list[str]:
+    items = [item for by_system in outputs.values() for item in by_system.values()]
+    return list(dict.fromkeys(name for item in items for name in item.fields if name != field))[:10]

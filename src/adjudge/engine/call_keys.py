@@ -36,6 +36,8 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
         parts = (*parts, call.item, call.criteria, call.order)
         if call.step:
             parts = (*parts, call.step, call.element)
+        if call.line is not None:
+            parts = (*parts, call.line)
     key = hashlib.blake2b(msgspec.json.encode(parts), digest_size=20).hexdigest()
     return msgspec.structs.replace(call, key=key)
 

@@ -54,6 +54,7 @@ def call_for(
         sample=planned.sample,
         kind=kind,
         target=rendered.target,
+        line=None if item.has_id else item.line,
     )
     return with_key(call, planned.model, planned.params), rendered.flags
 
@@ -72,6 +73,7 @@ def step_call(planned: PlannedCall, prompt: StepPrompt, item: Item) -> Call:
         kind="extract" if prompt.step.kind == "extract" else "check",
         step=prompt.step.name,
         element=prompt.elements[0] if prompt.elements else None,
+        line=None if item.has_id else item.line,
     )
     return with_key(call, planned.model, planned.step_params[prompt.position])
 

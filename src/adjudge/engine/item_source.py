@@ -42,6 +42,15 @@ class ItemSource:
         """The lines that are left out, each with the reason."""
         return (*self.bad_traces, *self._file.bad())
 
+    @property
+    def n_without_id(self) -> int:
+        """How many items have no id in the file; known after a check."""
+        return self._file.n_without_id
+
+    def name_by_line(self) -> None:
+        """Name the items without an id by their lines: a run that was started so keeps its ids."""
+        self._file.ids_are_lines = True
+
     def __iter__(self) -> Iterator[Item]:
         return islice(iter(self._file), self._limit)
 

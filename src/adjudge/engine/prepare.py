@@ -20,6 +20,7 @@ from ..run_options.check import check_options
 from ..run_options.shard import shard_of
 from ..score_map import read_score_map
 from ..steps.given_elements import audit_problems, question_problems, step_problems
+from ..store import N_WITHOUT_ID
 from ..version import __version__
 from .item_source import open_items
 from .judges import Judge, judges_of, loaded_protocols
@@ -62,6 +63,7 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
+    manifest[N_WITHOUT_ID] = items.n_without_id
     if isinstance(request, AuditRequest):
         manifest["audit"] = request.audit
     bad = items.bad() if request.skip_bad else ()

@@ -14,7 +14,7 @@ from ..errors import AdjudgeError, ModelError
 from ..models import Model, Network
 from ..records import Item, Result
 from ..results.stored_results import results
-from ..store import RunRow, RunStatus, Store, open_store
+from ..store import N_WITHOUT_ID, RunRow, RunStatus, Store, open_store
 from .loop import Interrupted, Loop, judge_all
 from .manifest import identity_of
 from .plan import Plan
@@ -80,6 +80,8 @@ async def _execute(
 ) -> Run:
     replaced = _set_aside(store, request, prepared)
     run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
+    if run.is_resumed and N_WITHOUT_ID not in run.manifest:
+        prepared.items.name_by_line()
     started = time.monotonic()
     status: RunStatus = "stopped"
     try:

@@ -3,7 +3,7 @@
 A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "step"?, "element"?, "text", "logprobs"?}`. It is read once
 to find every problem, then by byte offset: 24 bytes of each row are kept in memory, never its text.
 
-Which row answers a call: that of the item, with the call's criterion or else without one; with the same order,
+Which row answers a call: that of the item (its id, or its line in the file where it has none there), with the call's criterion or else without one; with the same order,
 where a row without one means `ab`; with the same sample, where rows without one count as samples 0, 1, 2 … in
 the order of the file. A call of a step needs a row with the name of that `step`, and one that checks an element a row
 with the number of that `element`, from 1 (the first one, where a call checks several). A missing row is the error `missing`, never another row's text. `finish`, `reasoning` and
@@ -187,9 +187,13 @@ class _Index:
         self._file = self._read(path)
 
     def find(self, call: Call) -> _RecordedReply | None:
-        """The row that answers a call."""
+        """The row that answers a call: it names the item's id, or the line of an item without one."""
+        row = self._find(call, call.item)
+        return row if row is not None or call.line is None else self._find(call, str(call.line))
+
+    def _find(self, call: Call, item: str) -> _RecordedReply | None:
         for criterion in (*call.criteria, None):
-            group = (call.item, criterion, call.order, call.step, call.element or 0)
+            group = (item, criterion, call.order, call.step, call.element or 0)
             for position in self._positions(hash(group)):
                 if self._samples[position] == call.sample:
                     row = _decode_row(self._line(position))

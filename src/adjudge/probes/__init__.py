@@ -21,7 +21,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from ..data import read_small_text
+from ..data import judged_inputs, read_small_text
 from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from ..protocols import with_digest
@@ -177,7 +177,6 @@ def _problems(variant: Variant, probe: Probe) -> Iterable[str]:
 
 # -- which field is judged, and which are sources
 
-_RESPONSES = ("response", "generated_response", "summary", "answer", "output")
 _SOURCES = (
     "source_text",
     "source",
@@ -200,10 +199,7 @@ def response_field(protocol: Protocol, given: str = "") -> str:
                 f"--response {given}: protocol {protocol.id} has no such input. It has: {', '.join(names)}."
             )
         return given
-    if protocol.task == "compare":
-        found = [name for name in ("response_a", *names) if name in names and name.endswith("_a")]
-    else:
-        found = [name for name in (*_RESPONSES, *protocol.transcripts, *reversed(names)) if name in names]
+    found = judged_inputs(protocol)
     if not found:
         raise DataError(
             f"{protocol.id}: no input of this protocol is known to be the judged text. Name it with "

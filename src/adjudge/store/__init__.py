@@ -6,11 +6,12 @@ from .invitations import Invitation, InvitationKind
 from .owners import Owner
 from .reading import Asked, Judged
 from .rows import CallSpec
-from .runs import RunRow, RunStatus
+from .runs import N_WITHOUT_ID, RunRow, RunStatus
 from .store import Store, open_store
 from .totals import ModelSeen, Totals
 
 __all__ = [
+    "N_WITHOUT_ID",
     "Asked",
     "BatchLine",
     "BatchRow",

@@ -16,11 +16,6 @@ from .calls import as_json, insert_rows
 from .counts import check_count, kept
 from .rows import json_of
 
-# Stores human labels. A rater's second label for the same thing replaces the first.
-#
-# This file knows nothing of judges; a label only names the run whose items the rater was shown.
-
-
 _INSERT = (f"INSERT OR REPLACE INTO labels ({rows.LABEL_SEALED}, checksum)", "")
 
 
@@ -36,10 +31,11 @@ def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int
             label.subject,
             None if label.probability is None else float(label.probability),
             label.origin,
+            label.text_hash,
         )
         for label in labels
     ]
-    insert_rows(connection, _INSERT, [(*row, rows.checksum(row)) for row in new])
+    insert_rows(connection, _INSERT, [(*row, rows.label_checksum(row)) for row in new])
 
 
 def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
@@ -52,12 +48,10 @@ def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | No
     check_count("labels", before.labels, len(label_rows), kept(connection, 0).labels)
     labels = []
     for *row, stored in label_rows:
-        rows.check(tuple(row), stored)
-        whose, item, criterion, name, value, subject, probability, origin = row
+        rows.check_label(tuple(row), stored)
+        whose, item, criterion, name, value, *rest = row
         if run in (None, whose) and rater in (None, name):
-            labels.append(
-                Label(item, criterion, name, msgspec.json.decode(value), subject, probability, origin)
-            )
+            labels.append(Label(item, criterion, name, msgspec.json.decode(value), *rest))
     return labels
 
 
@@ -84,5 +78,6 @@ def seal_labels(connection: sqlite3.Connection, labels: Sequence[int]) -> None:
         (as_json(labels),),
     ).fetchall()
     connection.executemany(
-        "UPDATE labels SET checksum = ? WHERE id = ?", [(rows.checksum(row[:-1]), row[-1]) for row in found]
+        "UPDATE labels SET checksum = ? WHERE id = ?",
+        [(rows.label_checksum(row[:-1]), row[-1]) for row in found],
     )

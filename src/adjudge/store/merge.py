@@ -474,7 +474,7 @@ class _Merge:
             ).fetchone()
             if known is None:
                 row = (numbers["ours"], item, criterion, rater, value, subject, *rest)
-                new.append((*row, rows.checksum(row)))
+                new.append((*row, rows.label_checksum(row)))
             elif known[0] != value:
                 n_differing += 1
         head = f"INSERT INTO main.labels ({rows.LABEL_SEALED}, checksum)"

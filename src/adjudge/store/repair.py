@@ -35,7 +35,7 @@ _TABLES = {
     "replies": (f"call, run, {rows.REPLY_COLUMNS}", 13),
     "places": (f"{rows.PLACE_SEALED}, checksum", 8),
     "judgments": ("run, reading, item, slot, body, checksum", 6),
-    "labels": (f"{rows.LABEL_SEALED}, checksum", 9),
+    "labels": (f"{rows.LABEL_SEALED}, checksum", 10),
     "invitations": (f"{rows.INVITATION_SEALED}, checksum", 7),
     "batches": (f"{rows.BATCH_SEALED}, checksum", 19),
     "batch_calls": (f"{rows.BATCH_CALL_SEALED}, checksum", 9),
@@ -380,7 +380,8 @@ class _Rows:
         select = f"SELECT {_TABLES[table][0]} FROM {table} WHERE id BETWEEN ? AND ? ORDER BY id"
         n_found = n_whole = 0
         for page in self._ranged(select, 1, last):
-            whole = self._checked(table, page, lambda row: rows.check(row[:-1], row[-1]))
+            check = rows.check_label if table == "labels" else rows.check
+            whole = self._checked(table, page, lambda row, check=check: check(row[:-1], row[-1]))  # type: ignore[misc]
             self._keep(table, whole)
             n_found += len(page)
             n_whole += len(whole)

@@ -50,7 +50,7 @@ UNCHECKED = -1
 RUN_SEALED = "id, name, identity, manifest, status, turn, reading, started, ended, seconds"
 SLOT_SEALED = 'run, slot, protocol, criteria, model, "order", sample, kind'
 PLACE_SEALED = "run, item, slot, call, parent, error_kind, error_message"
-LABEL_SEALED = "run, item, criterion, rater, value, subject, probability, origin"
+LABEL_SEALED = "run, item, criterion, rater, value, subject, probability, origin, text_hash"
 REVIEW_SEALED = (
     "run, item, protocol, criterion, subject, model, reviewer, verdict, answer, label, reason, note, made"
 )
@@ -98,6 +98,17 @@ def checksum(row: Columns) -> int:
 def check(row: Columns, stored: object) -> None:
     """`DamagedError` where the checksum differs or is missing."""
     if stored != UNCHECKED and zlib.crc32(_to_json(row)) != stored:
+        raise DamagedError("the checksum differs")
+
+
+def label_checksum(row: Columns) -> int:
+    """The checksum of `LABEL_SEALED`; without a text hash, the one that labels had before they had one."""
+    return checksum(row if row[-1] is not None else row[:-1])
+
+
+def check_label(row: Columns, stored: object) -> None:
+    """`DamagedError` where the checksum of `LABEL_SEALED` differs or is missing."""
+    if stored not in (UNCHECKED, label_checksum(row)):
         raise DamagedError("the checksum differs")
 
 

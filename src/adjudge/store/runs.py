@@ -31,7 +31,12 @@ _COLUMNS = f"{rows.RUN_SEALED}, owner, checksum"
 _LONGEST_NAME = 200
 
 
-_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates")
+N_WITHOUT_ID = "n_without_id"
+"""In a manifest: how many items have no id in their file, so that it is a hash of their content. Runs from
+before this was recorded named such items by their lines."""
+
+
+_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates", N_WITHOUT_ID)
 """Parts of a manifest that may differ when a run is resumed."""
 
 

@@ -159,7 +159,7 @@ def m002_counts(connection: sqlite3.Connection) -> None:
         ("runs", rows.RUN_SEALED, "1"),
         ("items", rows.ITEM_SEALED, "1"),
         ("slots", rows.SLOT_SEALED, "1"),
-        ("labels", rows.LABEL_SEALED, "1"),
+        ("labels", _LABEL_SEALED_THEN, "1"),
         ("places", rows.PLACE_SEALED, "error_kind IS NOT NULL OR parent IS NOT NULL"),
     ):
         keys = _KEYS[table]
@@ -176,6 +176,9 @@ def m002_counts(connection: sqlite3.Connection) -> None:
             ),
         )
         connection.execute("DROP TABLE temp.sealed")
+
+
+_LABEL_SEALED_THEN = "run, item, criterion, rater, value, subject, probability, origin"
 
 
 _CHECKED = ("runs", "items", "slots", "calls", "places", "labels")
@@ -436,6 +439,11 @@ _LIST_OF_MIGRATIONS = (
 )
 
 
+def m008_text_hash(connection: sqlite3.Connection) -> None:
+    """The hash of the text that a label is of; labels from before have none, and keep their checksums."""
+    connection.execute("ALTER TABLE labels ADD COLUMN text_hash TEXT")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_initial,
     m002_counts,
@@ -444,7 +452,12 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m005_invitations,
     m006_locked_looks,
     m007_results,
+    m008_text_hash,
 )
+
+
+_TEXT_HASH_SINCE = 1 + MIGRATIONS.index(m008_text_hash)
+"""the migration that added the column `text_hash` of labels"""
 
 
 _COUNTED_SINCE = {"items": 2, "places": 2, "judgments": 2, "labels": 2, "reviews": 4, "notes": 4}
@@ -470,10 +483,15 @@ def stand_in(connection: sqlite3.Connection, path: Path) -> None:
     """
     version = version_of(connection, path)
     connection.execute("PRAGMA temp_store = MEMORY")
-    if version < 2:
-        for table in _CHECKED:
-            value = "NULL" if table == "calls" else str(rows.UNCHECKED)
-            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {value} AS checksum FROM main.{table}")
+    for table in _CHECKED:
+        added = {}
+        if version < 2:
+            added["checksum"] = "NULL" if table == "calls" else str(rows.UNCHECKED)
+        if table == "labels" and version < _TEXT_HASH_SINCE:
+            added["text_hash"] = "NULL"
+        if added:
+            columns = ", ".join(f"{value} AS {name}" for name, value in added.items())
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {columns} FROM main.{table}")
     for table, (since, columns) in _EMPTY_BEFORE.items():
         if version < since:
             nothing = ", ".join(f"NULL AS {column}" for column in columns.split(", "))

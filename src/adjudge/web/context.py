@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from ..analysis.labels.judged_texts import is_of_text
 from ..data.labels import LabelFile
 from ..errors import AdjudgeError, DataError, StoreError
-from ..records import Label
+from ..records import Item, Label
+from ..results.manifest import protocols_of
 from ..store import RunRow, Store, Totals, open_store
 from .invitation import Visitor
 from .items.index import Indexes
@@ -84,9 +86,11 @@ class Context:
         """The store in a command to copy; its folder is nothing to people who were invited."""
         return str(self.store_path) if visitor_of(request).is_owner else self.store_path.name
 
-    def labels(self, store: Store, run: RunRow) -> list[Label]:
-        """The labels of a run: those of the file that was given, or those in the store."""
-        return list(self.given.labels) if self.given is not None else list(store.labels(run))
+    def labels(self, store: Store, run: RunRow, item: Item) -> list[Label]:
+        """The labels of an item's text: those of the file that was given, or those in the store."""
+        labels = self.given.labels if self.given is not None else store.labels(run)
+        protocols = list(protocols_of(store, run).values())
+        return [label for label in labels if label.item == item.id and is_of_text(label, item, protocols)]
 
     def totals(self, store: Store, run: RunRow) -> Totals:
         """The totals of a run; those of a run that has ended are counted once."""

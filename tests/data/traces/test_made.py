@@ -250,4 +250,6 @@ def test_any_change_of_a_file_gives_rows_or_problems_and_no_traceback(path: Path
             rows = read_traces(changed).rows
         except DataError:
             continue
-        assert all(isinstance(row["id"], str) and isinstance(row["conversation"], list) for row in rows)
+        assert all(
+            isinstance(row.get("id", ""), str) and isinstance(row["conversation"], list) for row in rows
+        )

@@ -11,6 +11,7 @@ from ...errors import DataError
 from ...records import Estimate
 from ...store import Store
 from ...words import short_name
+from ..labels.judged_texts import labels_of_run
 from ..labels.reviews import ReviewTally
 from ..rank.by_means import leaders_of
 from ..rank.rank import rank_view
@@ -92,7 +93,7 @@ class Estimates(Struct, frozen=True):
 def estimates_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Estimates:
     """The estimates of a run. `given` are labels of a file; the default is the labels in the store."""
     assert view.run is not None
-    labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
+    labels = labels_of_run(store, view.run, given)
     card = panel = None
     if labels.labels and summary.n_scores:
         card = card_of_views(store, [view], labels)

@@ -4,7 +4,7 @@ two sets of results; every difference is second - first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -17,8 +17,8 @@ from ...stats import adjusted
 from ...store import open_store
 from ...words import count
 from ..labels.join import with_criterion
+from ..labels.judged_texts import labels_of_run
 from ..labels.labelled import number_or_none
-from ..labels.read import labels_of_runs
 from ..run_view.criteria import by_criterion
 from ..run_view.given_results import view_of_results
 from ..run_view.run_view import RunView, fake_note
@@ -29,6 +29,7 @@ from .match import ComparisonTable, match
 from .moved_items import Labels, labels_by_cell, moved_items, people_side
 from .paired_scores import agreement, by_system, compare_system, score_pairs
 from .run_changes import changed_texts, judging_changes, text_changes
+from .same_input import with_ids_of_inputs
 from .scaling import Scaling, choose_scaling
 from .sentences import Runs, criterion_sentences, summary
 from .system_order import system_order
@@ -86,13 +87,19 @@ def compare_views(
     labels: Sequence[Label] = (),
     *,
     is_finite: bool = False,
+    different_texts: bool = False,
+    matched: Collection[str] = (),
 ) -> Comparison:
-    """Compare two runs, criterion by criterion; with labels also whose side people take."""
-    if first.name == second.name:
-        first, second = (
-            structs.replace(first, name=f"{first.name} (1)"),
-            structs.replace(second, name=f"{second.name} (2)"),
-        )
+    """Compare two runs, criterion by criterion; with labels also whose side people take.
+
+    `different_texts` pairs items without an id in their file that have the same input; `matched` are those
+    that the caller has paired so.
+    """
+    first, second = _with_own_names(first, second)
+    if different_texts:
+        second, matched = with_ids_of_inputs(second, first)
+    else:
+        _refuse_line_numbers(first, second, matched)
     tables, notes = _comparable(first, second)
     n_differs, fields = changed_texts(first.contents, second.contents)
     changed = judging_changes(first, second, tables)
@@ -101,20 +108,13 @@ def compare_views(
     by_cell = {} if n_differs or not labels else labels_by_cell(with_criterion(first, labels))
     if n_differs and labels:
         notes.append("Human labels are not used: the texts differ, and a label belongs to one of two texts.")
-    cards = _with_sentences(
-        _with_adjusted_p(
-            {
-                name: _about_these_items(card) if is_finite else card
-                for name, card in (
-                    (name, _criterion(table, runs, seed, by_cell)) for name, table in tables.items()
-                )
-            }
-        ),
-        runs,
-    )
+    cards = {name: _criterion(table, runs, seed, by_cell) for name, table in tables.items()}
+    if is_finite:
+        cards = {name: _about_these_items(card) for name, card in cards.items()}
+    cards = _with_sentences(_with_adjusted_p(cards), runs)
     ids = [{result.item for result in side.results} for side in (first, second)]
     return Comparison(
-        summary=summary(cards, runs),
+        summary=(*_other_texts(runs, n_differs, len(ids[0] & ids[1]), bool(matched)), *summary(cards, runs)),
         first=first.name,
         second=second.name,
         criteria=cards,
@@ -137,6 +137,41 @@ def compare_views(
         seed=seed,
         is_fake=bool(first.fake_models() or second.fake_models()),
     )
+
+
+def _with_own_names(first: RunView, second: RunView) -> tuple[RunView, RunView]:
+    if first.name != second.name:
+        return first, second
+    return (
+        structs.replace(first, name=f"{first.name} (1)"),
+        structs.replace(second, name=f"{second.name} (2)"),
+    )
+
+
+def _refuse_line_numbers(first: RunView, second: RunView, matched: Collection[str]) -> None:
+    """`DataError` where a line number stands for different texts: the file may have been sorted anew."""
+    by_line = (first.line_ids | second.line_ids) - set(matched)
+    before, after = first.contents or {}, second.contents or {}
+    differing = [name for name in before if name in by_line and after.get(name, before[name]) != before[name]]
+    if not differing:
+        return
+    run = first.name if differing[0] in first.line_ids else second.name
+    raise DataError(
+        f"{first.name} and {second.name} cannot be paired: the items of {run} are named by their lines, and "
+        f"{count(len(differing), 'item')} with the same line {'has' if len(differing) == 1 else 'have'} different "
+        f"texts (item '{differing[0]}').\nJudge the items with ids (--map id=COLUMN), or pair items that have the "
+        "same input: --different-texts."
+    )
+
+
+def _other_texts(runs: Runs, n_differs: int | None, n_items: int, is_by_input: bool) -> tuple[str, ...]:
+    """The first sentence where the runs judged different texts."""
+    if not n_differs:
+        return ()
+    names, n_common = f"{runs.first} and {runs.second}", count(n_items, "common item")
+    if is_by_input:
+        return (f"{names} judged different texts, paired by input: {n_differs:,} of {n_common} differ.",)
+    return (f"{names} judged different texts under the same ids: {n_differs:,} of {n_common} differ.",)
 
 
 def _criterion(table: ComparisonTable, runs: Runs, seed: int, labels: Labels) -> CriterionComparison:
@@ -213,10 +248,15 @@ def _item_notes(ids: list[set[str]], first: RunView, second: RunView) -> list[st
 
 def _no_common_item(first: RunView, second: RunView) -> str:
     first_id, second_id = first.results[0].item, second.results[0].item
+    advice = "Items are matched by id: give two versions of one text the same id."
+    if first.input_keys and second.input_keys:
+        advice = (
+            "Items without an id are named by their content, so another text is another item. To pair two "
+            "outputs for the same input: --different-texts."
+        )
     return (
         f"{first.name} and {second.name} have no item in common: {first.name} judged items like "
-        f"'{first_id}', {second.name} items like '{second_id}'.\nItems are matched by id: give two "
-        "versions of one text the same id."
+        f"'{first_id}', {second.name} items like '{second_id}'.\n{advice}"
     )
 
 
@@ -247,27 +287,28 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     labels: str | Path | Sequence[Label] | None = None,
     seed: int = 0,
+    different_texts: bool = False,
 ) -> Comparison:
     """The same items judged twice: paired differences (second - first), rank agreement, and whether a
     conclusion changes.
 
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them
     names. `labels` say whose side people take: a file or a list; for runs the default is the labels in their
-    stores.
+    stores. `different_texts` pairs two outputs for the same input where the items have no ids.
     """
     views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
     if labels is None:
         known: Sequence[Label] = _stored([source for source in (first, second) if isinstance(source, Run)])
     else:
         known = read_labels(labels).labels if isinstance(labels, str | Path) else labels
-    return compare_views(views[0], views[1], seed, known)
+    return compare_views(views[0], views[1], seed, known, different_texts=different_texts)
 
 
 def _stored(runs: Sequence[Run]) -> list[Label]:
     labels: dict[Label, None] = {}
     for run in runs:
         with open_store(run.store, write=False) as store:
-            labels |= dict.fromkeys(labels_of_runs(store, [run.name]))
+            labels |= dict.fromkeys(labels_of_run(store, store.run(run.name)).labels)
     return list(labels)
 
 

@@ -26,7 +26,7 @@ def verdict_of(gate_input: GateInput, rules: Rules, baseline: GateInput | None, 
     for name, most in rules.max.items():
         checks += level_checks(find_criterion(gate_input.tables, name, rules.systems), "max", most)
     if rules.max_drop and baseline is not None:
-        comparison = compare_views(baseline.view, gate_input.view, seed)
+        comparison = compare_views(baseline.view, gate_input.view, seed, matched=baseline.matched)
         notes += _baseline_notes(comparison, gate_input, baseline)
         for name, allowed in rules.max_drop.items():
             criterion = find_criterion(gate_input.tables, name, rules.systems)
@@ -78,9 +78,11 @@ def _baseline_notes(comparison: Comparison, gate_input: GateInput, baseline: Gat
 
 
 def _label_notes(gate_input: GateInput, rules: Rules, baseline: GateInput | None) -> list[str]:
+    notes = [note for note in (gate_input.labels_note, baseline.labels_note if baseline else "") if note]
+    if not gate_input.labels and gate_input.labels_note:
+        raise DataError(f"{gate_input.labels_note}\nLabel the texts of this run, or leave --labels out.")
     if not gate_input.labels:
-        return []
-    notes = []
+        return notes
     tables = {name: gated.table for name, gated in gate_input.tables.items()}
     used = {table.criterion for table in tables.values() if table.labelled()}
     names = {

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from msgspec import structs
 
-from ...data import read_labels
+from ...data import LabelFile, read_labels
 from ...errors import DataError
-from ...records import Label
+from ...records import Label, Protocol
 from ...results.manifest import protocols_of
 from ...stats import n_distinct
 from ...store import RunRow, Store
+from ..compare.same_input import same_inputs, with_ids
 from ..labels.join import join
+from ..labels.judged_texts import labels_of_run, other_texts_note
 from ..labels.labelled import About
 from ..run_view.panel import pooled_over_models
+from ..run_view.run_view import RunView
 from ..run_view.tabulate import tabulate
 from .gated_criterion import GatedTable, numbers_alone, with_items
 
@@ -24,7 +27,7 @@ FROM_STORE = "store"
 
 
 class GateInput:
-    """A run with its labels, ready for checks; `for_comparison` with a baseline."""
+    """A run with its labels, ready for checks; `for_comparison` with a baseline, `baseline_of` for a baseline."""
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class GateInput:
         *,
         for_comparison: bool = True,
         about: About = "new-inputs",
+        baseline_of: GateInput | None = None,
     ) -> None:
         self.run = run
         is_plain = all(protocol.task == "score" for protocol in protocols_of(store, run).values())
@@ -42,7 +46,19 @@ class GateInput:
         if not view.tally.items:
             raise DataError(f"{run.name} has judged nothing yet. Run it first.")
         self.n_items = n_distinct([view.tally.items])
-        self.labels: Sequence[Label] = _labels(store, run, labels)
+        given = _labels(store, run, labels, list(view.protocols.values()))
+        self.labels: Sequence[Label] = given.labels
+        self.labels_note = other_texts_note(given)
+        self.matched: Collection[str] = ()
+        """items of a baseline that were matched by their inputs, having no ids"""
+        if baseline_of is not None:
+            ids = same_inputs(view, baseline_of.view)
+            view, self.matched = with_ids(view, ids), frozenset(ids.values())
+            self.labels = [
+                structs.replace(label, item=ids[label.item]) if label.item in ids else label
+                for label in given.labels
+            ]
+        self.view: RunView
         self.view, self.note = pooled_over_models(view)
         self.tables: dict[str, GatedTable] = (
             {name: with_items(table) for name, table in join(self.view, self.labels).items()}
@@ -60,13 +76,13 @@ class GateInput:
         return max(0, planned - self.n_items), max(planned, self.n_items)
 
 
-def _labels(store: Store, run: RunRow, source: str | None) -> Sequence[Label]:
+def _labels(store: Store, run: RunRow, source: str | None, protocols: Sequence[Protocol]) -> LabelFile:
     if source is None:
-        return ()
+        return LabelFile(())
     if source != FROM_STORE:
-        return read_labels(Path(source)).labels
-    labels = store.labels(run)
-    if not labels:
+        return labels_of_run(store, run, read_labels(Path(source), protocols=protocols))
+    labels = labels_of_run(store, run)
+    if not labels.labels and not labels.n_of_other_texts:
         raise DataError(
             f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or leave "
             "--labels out."

@@ -17,9 +17,8 @@ def read_labels_for(
 ) -> LabelFile:
     """The labels of a file about these runs, whose classes it may name."""
     scales = [scale for view in views for scale in view.scales.values() if scale is not None]
-    return read_labels(
-        path, renames, tuple(dict.fromkeys(name for scale in scales for name in scale.classes))
-    )
+    classes = tuple(dict.fromkeys(name for scale in scales for name in scale.classes))
+    return read_labels(path, renames, classes, [p for view in views for p in view.protocols.values()])
 
 
 def read_labels_of_store(store: Path, path: Path) -> LabelFile:
@@ -27,7 +26,8 @@ def read_labels_of_store(store: Path, path: Path) -> LabelFile:
     with open_store(store, write=False) as opened:
         protocols = [protocol for run in opened.runs() for protocol in protocols_of(opened, run).values()]
     scales = [scale for protocol in protocols for scale in protocol.criteria.values() if scale is not None]
-    return read_labels(path, classes=tuple(dict.fromkeys(name for scale in scales for name in scale.classes)))
+    classes = tuple(dict.fromkeys(name for scale in scales for name in scale.classes))
+    return read_labels(path, classes=classes, protocols=protocols)
 
 
 def labels_of_runs(store: Store, names: Sequence[str]) -> list[Label]:

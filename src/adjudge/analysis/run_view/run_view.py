@@ -33,6 +33,13 @@ Contents = Mapping[str, Mapping[str, int]]
 """item → field → a checksum of its text"""
 
 
+class InputKey(NamedTuple):
+    """What the outputs for one input share: a hash of all fields but the response, and the system."""
+
+    inputs: str
+    system: str
+
+
 class CellKey(NamedTuple):
     """What every analysis keeps together: the results of one protocol, criterion and kind."""
 
@@ -62,6 +69,10 @@ class RunView(Struct, frozen=True):
     digests: Digests = {}
     contents: Contents | None = None
     """checksums of the items' texts; only for a comparison, as are the digests"""
+    input_keys: Mapping[str, InputKey] = {}
+    """item without an id in its file → its input; only for a comparison"""
+    line_ids: frozenset[str] = frozenset()
+    """ids that are line numbers, as in older runs; only for a comparison"""
     choice_spans: Mapping[tuple[int, int], tuple[int, int]] = {}
     """(item, call) → start and end of the choice in the reply; only for runs with log-probabilities"""
     seqs: Mapping[str, int] = {}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from ...data import judged_inputs
+from ...data.item_ids import input_id, is_content_id
 from ...records import Protocol, Result, Scale
 from ...results.combine import Kind
 from ...results.manifest import protocols_of, settings_of
 from ...results.stored_results import judged_items, stored_items
-from ...store import RunRow, Store
+from ...store import N_WITHOUT_ID, RunRow, Store
 from .result_facts import is_undefined
 from .run_facts import facts_of_run
-from .run_view import Contents, RunView
+from .run_view import InputKey, RunView
 from .single_replies import SingleReplies
 from .tally import Tally, key_of
 
@@ -52,6 +55,7 @@ def tabulate(
                     kinds.append(kind)
     replies = SingleReplies(protocols, settings_of(run).samples > 1 and keep_results, choice_spans)
     _read_single_replies(store, run, replies, tally)
+    texts = _texts(store, run, list(protocols.values())) if for_comparison else _Texts({}, {}, set())
     return RunView(
         name=run.name,
         results=tuple(results),
@@ -65,7 +69,9 @@ def tabulate(
         shown=replies.shown if keep_results else {},
         samples=replies.sample_values(),
         digests=digests.by_item,
-        contents=_contents(store, run) if for_comparison else None,
+        contents=texts.contents if for_comparison else None,
+        input_keys=texts.input_keys,
+        line_ids=frozenset(texts.line_ids),
         choice_spans=replies.choice_spans,
         seqs=seqs,
     )
@@ -105,9 +111,29 @@ def _scales(protocols: Mapping[str, Protocol]) -> dict[tuple[str, str], Scale | 
     }
 
 
-def _contents(store: Store, run: RunRow) -> Contents:
-    # A checksum is enough: it shows whether a text was changed, not whether it was forged.
-    return {
-        item.id: {name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()}
-        for item in store.items(run)
-    }
+class _Texts(NamedTuple):
+    """What a comparison needs to know of the items' texts."""
+
+    contents: dict[str, dict[str, int]]
+    input_keys: dict[str, InputKey]
+    line_ids: set[str]
+
+
+def _texts(store: Store, run: RunRow, protocols: Sequence[Protocol]) -> _Texts:
+    texts = _Texts({}, {}, set())
+    n_without_id = run.manifest.get(N_WITHOUT_ID)
+    judged = [(protocol, judged_inputs(protocol)) for protocol in protocols]
+    for item in store.items(run):
+        # A checksum is enough: it shows whether a text was changed, not whether it was forged.
+        texts.contents[item.id] = {
+            name: zlib.crc32(msgspec.json.encode(value)) for name, value in item.fields.items()
+        }
+        is_line = n_without_id is None and item.id == str(item.line)
+        if is_line:
+            texts.line_ids.add(item.id)
+        if is_line or (n_without_id and is_content_id(item.id)):
+            found = (protocol.field_for(name, item.fields) for protocol, names in judged for name in names)
+            responses = {name for name in found if name is not None}
+            system = " / ".join(name for name in (item.system_a, item.system_b) if name) or item.system
+            texts.input_keys[item.id] = InputKey(input_id(item.fields, responses), system)
+    return texts

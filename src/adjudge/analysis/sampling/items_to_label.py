@@ -11,17 +11,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ...data import LABEL_COLUMNS, shown_text, text_hash_on
 from ...data.json_rows import Row
 from ...data.table import Problems, Table
 from ...errors import DataError
-from ...records import FieldValue, Item, Subject
-from ...results.manifest import fields_naming_the_system
+from ...records import Item, Subject
+from ...results.manifest import fields_naming_the_system, protocols_of
 from ...results.stored_results import results
 from ...store import RunRow, Store
 from .draw import DrawnRows, draw
 from .uncertainty import uncertainty, weights_of
-
-LABEL_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability")
 
 
 class Draw(Struct, frozen=True):
@@ -57,7 +56,14 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
     weights = weights_of(uncertainty(store, run), ids, run.name) if how.is_uncertain else None
     probabilities = _drawn(ids, [systems[name] for name in ids], how, weights)
     hidden = fields_naming_the_system(run)
-    texts = {item.id: _fields(item, hidden) for item in store.items(run) if item.id in probabilities}
+    protocols = list(protocols_of(store, run).values())
+    texts: dict[str, dict[str, str]] = {}
+    hashes: dict[tuple[str, str], str] = {}
+    for item in store.items(run):
+        if item.id in probabilities:
+            texts[item.id] = _fields(item, hidden)
+            for criterion, _ in criteria:
+                hashes[item.id, criterion] = text_hash_on(criterion, protocols, item.fields) or ""
     names = list(dict.fromkeys(name for fields in texts.values() for name in fields))
     given = _given(how.earlier)
     rows = [
@@ -68,6 +74,7 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
             "rater": rater_name,
             "value": value,
             "probability": f"{probability:.6g}",
+            "text_hash": hashes[name, criterion],
             **texts[name],
         }
         for name, probability in probabilities.items()
@@ -141,13 +148,7 @@ def _given(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[tuple[str, st
 def _fields(item: Item, hidden: Container[str]) -> dict[str, str]:
     """The texts that a rater reads; a field named like a column of the file gets a suffix."""
     return {
-        f"{name} (text)" if name in LABEL_COLUMNS else name: _shown(value)
+        f"{name} (text)" if name in LABEL_COLUMNS else name: shown_text(value)
         for name, value in item.fields.items()
         if name not in hidden
     }
-
-
-def _shown(value: FieldValue) -> str:
-    if isinstance(value, str):
-        return value
-    return "\n".join(part if isinstance(part, str) else f"{part.speaker}: {part.shown}" for part in value)

@@ -19,6 +19,7 @@ from ...records import Label, Result, Scale
 from ...stats import Resample
 from ...store import Store, open_store
 from ...words import count
+from ..labels.judged_texts import of_judged_texts, other_texts_note
 from ..labels.labelled import About
 from ..labels.read import read_labels_for
 from ..run_view.attributes import attributes_of
@@ -142,12 +143,19 @@ def card_of_views(
     The labels of a file replace those in the store: they may be the same, and would count twice.
     """
     stored = [label for view in views if view.run is not None for label in store.labels(view.run)]
-    labels = label_file or LabelFile(tuple(stored))
+    runs = [view.run for view in views if view.run is not None]
+    labels = of_judged_texts(store, runs, label_file or LabelFile(tuple(stored)))
     notes = [note for view in views for note in view.notes()]
-    known = {_identity(label) for label in labels.labels}
+    if note := other_texts_note(labels):
+        notes.append(note)
+    known = {_identity(label) for label in (label_file.labels if label_file is not None else stored)}
     n_other = sum(_identity(label) not in known for label in stored)
     if n_other:
         notes.append(f"{count(n_other, 'other label')} in the store not used: the given labels replace them.")
+    if not labels.labels and labels.n_of_other_texts:
+        raise DataError(
+            f"{note}\nLabel the texts of this run: adjudge sample {views[0].name} -n 50 -o labels.csv"
+        )
     if not labels.labels:
         name = views[0].name
         raise DataError(

@@ -98,13 +98,15 @@ def _notes(n_others: int, traces: list[Trace]) -> tuple[str, ...]:
 
 
 def _with_unique_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Logs without ids, or with repeated ones, get numbers."""
+    """Repeated ids get numbers; a trace without one is an item without an id."""
     seen: Counter[str] = Counter()
-    for number, row in enumerate(rows, 1):
-        name = row["id"] or str(number)
+    for row in rows:
+        name = row.pop("id")
+        if not name:
+            continue
         seen[name] += 1
         row["id"] = name if seen[name] == 1 else f"{name} ({seen[name]})"
-    return rows
+    return [{"id": row["id"], **row} if "id" in row else row for row in rows]
 
 
 def _conversations(records: list[tuple[int, Row]]) -> list[tuple[int, Row]]:

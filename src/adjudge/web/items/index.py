@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...analysis.labels.join import label_of
+from ...analysis.labels.judged_texts import labels_of_run
 from ...data.labels import LabelFile
 from ...errors import AdjudgeError
 from ...records import FieldValue, Item, Label, Message, Result
@@ -233,8 +234,7 @@ class RunIndex:
     def made_at_once(self, store: Store, run: RunRow, seq: int) -> list[dict[str, Any]]:
         """The rows of one item straight from the store, for a page that does not wait for the copy."""
         if self._labels_state is None:
-            labels = store.labels(run) if self._given is None else self._given.labels
-            self._labels = combined_labels(labels)
+            self._labels = combined_labels(labels_of_run(store, run, self._given).labels)
         judged = judged_items(judged_between(store, run, seq, seq), protocols_of(store, run))
         made = [row for item in judged for row in rows_of(item)]
         names = COLUMNS.split(", ")
@@ -367,7 +367,7 @@ class RunIndex:
         state = labels_state(store) if self._given is None else (len(self._given.labels), 0)
         if state == self._labels_state:
             return
-        labels = store.labels(run) if self._given is None else self._given.labels
+        labels = labels_of_run(store, run, self._given).labels
         before, self._labels = self._labels, combined_labels(labels)
         self._labels_state = state
         items = [(item,) for item in {key[0] for key in (*before, *self._labels)}]

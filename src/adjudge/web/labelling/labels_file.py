@@ -7,19 +7,17 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...data import guarded
+from ...data import LABEL_COLUMNS, guarded
 from ...errors import DataError
 from ...records import Label
 from ...render.written_answer import number_text
 from ...store import open_store
 
-EXPORT_COLUMNS = ("item", "criterion", "subject", "rater", "value", "probability")
-
 
 def labels_csv(labels: Sequence[Label]) -> str:
     """Labels as CSV for `trust --labels`, with a column for the subject where any label has one."""
     has_subjects = any(label.subject is not None for label in labels)
-    columns = [name for name in EXPORT_COLUMNS if name != "subject" or has_subjects]
+    columns = [name for name in LABEL_COLUMNS if name != "subject" or has_subjects]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -32,6 +30,7 @@ def labels_csv(labels: Sequence[Label]) -> str:
                 "rater": guarded(label.rater),
                 "value": label.value if isinstance(label.value, str) else number_text(label.value),
                 "probability": "" if label.probability is None else f"{label.probability:.6g}",
+                "text_hash": label.text_hash or "",
             }
         )
     return out.getvalue()

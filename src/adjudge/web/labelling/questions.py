@@ -81,6 +81,8 @@ class Sheet(Struct, frozen=True):
     item: Item
     fields: tuple[str, ...]
     probability: float
+    text_hashes: Mapping[str, str] = {}
+    """criterion → the hash of the response(s) that it is about"""
 
 
 class Asked(Struct, frozen=True):
@@ -268,6 +270,7 @@ def label_of(sheet: Sheet, asked: Asked, rater: str, value: float | Choice) -> L
         subject=asked.question.subject,
         probability=sheet.probability,
         origin="annotate",
+        text_hash=sheet.text_hashes.get(asked.question.criterion) or None,
     )
 
 

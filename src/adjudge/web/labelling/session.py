@@ -239,11 +239,20 @@ def open_session(
         protocols = list(protocols_of(reading, run).values())
         probabilities = {row["item"]: float(row["probability"]) for row in drawn.rows}
         parts: list[Part] = [(row["criterion"], _subject(row["subject"])) for row in drawn.rows]
+        hashes: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in drawn.rows:
+            hashes[row["item"]][row["criterion"]] = row["text_hash"]
         items: dict[str, Item] = {item.id: item for item in reading.items(run) if item.id in probabilities}
     questions = questions_of(parts, protocols, criteria)
     asking = [protocols[number] for number in sorted({question.guide for question in questions})]
     sheets = [
-        Sheet(sheet_key(run.identity, name), items[name], shown_fields(items[name], asking), probability)
+        Sheet(
+            sheet_key(run.identity, name),
+            items[name],
+            shown_fields(items[name], asking),
+            probability,
+            hashes[name],
+        )
         for name, probability in probabilities.items()
     ]
     guides = [guide_of(protocol) for protocol in protocols]

@@ -144,14 +144,18 @@ class ComparePage:
     def _make(self, first: str, second: str) -> Shown:
         """Runs in a thread, so it opens the store for itself."""
         from ...analysis.compare.compare import compare_views
+        from ...analysis.labels.judged_texts import of_judged_texts
         from ...analysis.labels.read import labels_of_runs
         from ...analysis.run_view.tabulate import tabulate
+        from ...data import LabelFile
 
         with self._context.reading() as store:
             runs = [store.run(name) for name in (first, second)]
             views: list[RunView] = [tabulate(store, run, for_comparison=True) for run in runs]
             given = self._context.given
-            labels = labels_of_runs(store, (first, second)) if given is None else given.labels
+            if given is None:
+                given = LabelFile(tuple(labels_of_runs(store, (first, second))))
+            labels = of_judged_texts(store, runs, given).labels
             comparison = compare_views(views[0], views[1], labels=labels)
             sections = parts_of(comparison, views[0].seqs)
             moved = dict(self._moved(store, runs, [view.seqs for view in views], comparison))

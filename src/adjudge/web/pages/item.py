@@ -69,7 +69,7 @@ class ItemPage:
         """What a page shows of an item, in the order of a list."""
         item = item_at(store, run, seq)
         places = calls_of_item(store, run, seq)
-        labels = [label for label in self._context.labels(store, run) if label.item == item.id]
+        labels = self._context.labels(store, run, item)
         has_order = wanted.is_narrowed or bool(wanted.sort)
         # Only a filtered or sorted list needs the copy; otherwise the item numbers give the neighbours.
         listing = self._items.listing(run, FIRST_COPY_SECONDS if has_order else 0.0)

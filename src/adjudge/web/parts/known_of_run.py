@@ -9,6 +9,7 @@ from ...analysis.audit.audit import Audit
 from ...analysis.audit.of_runs import audit_view
 from ...analysis.brief.brief import Brief, Estimates, brief_of_run, estimates_of
 from ...analysis.labels.join import join
+from ...analysis.labels.judged_texts import labels_of_run
 from ...analysis.labels.labelled import LabelledTable
 from ...analysis.rank.ranking import Ranking
 from ...analysis.report.summary import Summary
@@ -52,7 +53,7 @@ def known_of(
     `estimates` are those of the same run and labels, where they were kept.
     """
     assert view.run is not None
-    labels = given if given is not None else LabelFile(tuple(store.labels(view.run)))
+    labels = labels_of_run(store, view.run, given)
     if estimates is None:
         estimates = estimates_of(store, view, summary, given)
     card, ranking = estimates.card, estimates.ranking
