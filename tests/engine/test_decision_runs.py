@@ -287,7 +287,7 @@ def test_a_chat_judge_and_a_decision_model_sit_on_one_panel(tmp_path: Path) -> N
         assert done.code == 0, done.err
     rows = export(tmp_path)
     assert {(row["model"], row["estimator"]) for row in rows} == {("chat", "parsed"), ("typed", "decision")}
-    report = adjudge("report", "r", "--store", tmp_path / "s.db")
+    report = adjudge("report", "r", "--full", "--store", tmp_path / "s.db")
     assert report.code == 0
     assert read_rows(items)
 

@@ -124,7 +124,7 @@ def test_a_system_runs_from_items_over_http_to_its_stored_report(name: str, tmp_
         )
         assert server.n_requests == n_calls
         assert {request.path for request in server.requests} == {"/v1/chat/completions"}
-        text = adjudge("report", name, "--store", store)
+        text = adjudge("report", name, "--full", "--store", store)
         as_json = adjudge("report", name, "--json", "--store", store)
         assert server.n_requests == n_calls, "a report asks nothing"
     assert (run.code, text.code, as_json.code) == (0, 0, 0), run.err

@@ -213,7 +213,7 @@ def test_a_score_between_two_levels_is_not_called_out_of_range(tmp_path: Path) -
         assert f'<span class="pill out_of_range">{words}</span>' in page
     shown = adjudge("runs", "show", "r", "--item", "i1", "--store", tmp_path / "s.db").out
     assert "between levels" in shown
-    report = adjudge("report", "r", "--store", tmp_path / "s.db").out
+    report = adjudge("report", "r", "--full", "--store", tmp_path / "s.db").out
     assert "1 off the scale" in " ".join(report.split())
 
 
