@@ -98,8 +98,8 @@ def gate_command(
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Compare a run with thresholds or a baseline. Exit 0 good, 1
-    worse, 3 not enough evidence, 4 the judge failed too often.
+    """Compare a run with thresholds or a baseline. Exit 0 pass, 1
+    fail, 3 not enough evidence, 4 the judge failed too often.
     """
     from ..analysis.gate.rules import make_rules
     from ..analysis.gate.words import gate_sections

@@ -22,8 +22,8 @@ failures come first: they make the other checks unreliable.
 
 
 WORDS: dict[Outcome, str] = {
-    "good": "good",
-    "worse": "worse",
+    "good": "pass",
+    "worse": "fail",
     "open": "not enough evidence",
     "failed": "the judge failed too often",
 }

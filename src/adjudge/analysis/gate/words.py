@@ -12,12 +12,12 @@ from .verdict import Verdict
 
 MEANING = (
     "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends "
-    "of the scale. A check is good if both are on the good side of the threshold, worse if both are "
+    "of the scale. A check passes if both are on the good side of the threshold, fails if both are "
     "on the bad side, and otherwise there is not enough evidence. The 95 % CI is the one that report "
     "prints. If both runs have the same calls and the same replies, nothing can have changed, and "
-    "the check is good without bounds. Detectable: the smallest distance from the threshold that "
-    "this many items detect with 80 % power. The most severe result decides: failed, then worse, "
-    "then not enough evidence."
+    "the check passes without bounds. Detectable: the smallest distance from the threshold that "
+    "this many items detect with 80 % power. The most severe result decides: a judge that failed too "
+    "often, then fail, then not enough evidence."
 )
 
 
@@ -56,18 +56,18 @@ def _methods(verdict: Verdict) -> Iterator[str]:
         yield f"Decision bounds: {'; '.join(methods)}."
     if verdict.n_decisions > 1:
         yield (
-            f"Worse is corrected for {verdict.n_decisions} checks (Holm): if no system is below its "
-            "threshold, any check is worse with a probability of at most 5 %. Good needs no "
-            "correction, because every check must be good."
+            f"Fail is corrected for {verdict.n_decisions} checks (Holm): if no system is below its "
+            "threshold, any check fails with a probability of at most 5 %. Pass needs no "
+            "correction, because every check must pass."
         )
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
-    """The checks that are not good, the most severe first; or that all are good."""
+    """The checks that do not pass, the most severe first; or that all pass."""
     not_good = [check for check in verdict.checks if check.outcome != "good"]
     if not not_good:
         n = len(verdict.checks)
-        yield {1: "The check is good.", 2: "Both checks are good."}.get(n, f"All {n} checks are good.")
+        yield {1: "The check passes.", 2: "Both checks pass."}.get(n, f"All {n} checks pass.")
     for outcome in ("failed", "worse", "open"):
         for check in not_good:
             if check.outcome == outcome:
