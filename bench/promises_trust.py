@@ -234,6 +234,44 @@ def single_score(n_groups: int | None) -> Check:
     return Check("Interval of a single score", what, 0.95, 1.0, run)
 
 
+def single_score_drawn(is_rare: bool) -> Check:
+    """Sure items are drawn a quarter as often, and the judge errs more on them: the labels inside, of these or of all."""
+
+    def run(worlds: int, seed: int) -> float:
+        random = np.random.default_rng(seed)
+        covered, total = 0, 0
+        for _ in range(worlds):
+            people = levels(random.normal(3, 1, 1000))
+            is_sure = random.random(1000) < 0.7
+            judge = levels(
+                people + np.where(is_sure, random.normal(0, 1.2, 1000), random.normal(0, 0.4, 1000))
+            )
+            chance = np.where(is_sure, 0.12, 0.48)
+            drawn = random.random(1000) < chance
+            found = score_interval(
+                people[drawn].tolist(),
+                judge[drawn].tolist(),
+                probabilities=chance[drawn].tolist(),
+                limits=(1.0, 5.0),
+            )
+            new = ~drawn & is_sure if is_rare else ~drawn
+            for score, label in zip(judge[new].tolist(), people[new].tolist(), strict=True):
+                ends = found.around(score)
+                assert ends is not None
+                covered += ends[0] - 1e-9 <= label <= ends[1] + 1e-9
+                total += 1
+        return covered / total
+
+    of = "of the items drawn less often" if is_rare else "of all items"
+    return Check(
+        "Interval of a single score, unequal probabilities",
+        f"220 labels, {of}",
+        0.93 if is_rare else 0.95,
+        1.0,
+        run,
+    )
+
+
 def judges_of(random: np.random.Generator, n: int, n_judges: int, lead: float) -> tuple[Any, Any]:
     """Choices of judges that are right on 60 % of items, the last one more often; easy items are easy for all."""
     human = random.integers(0, 2, n)
@@ -306,6 +344,8 @@ CHECKS = [
     parts_together(6),
     single_score(None),
     single_score(60),
+    single_score_drawn(is_rare=False),
+    single_score_drawn(is_rare=True),
     best_judge(4, 0.0, is_shuffled=True),
     best_judge(4, 0.1, is_shuffled=False),
     best_of_scores(4, 0.0),

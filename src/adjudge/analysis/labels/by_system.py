@@ -47,10 +47,15 @@ def _share_won(answer: Answer | None, side: str) -> float | None:
 
 def probabilities_of(entries: Sequence[Entry]) -> list[float | None] | None:
     """The probability of each labelled item to be drawn; none where it is the same for all items."""
-    drawn = [entry.row.probability for entry in entries if entry.label is not None]
-    if None in drawn or len(set(drawn)) < 2:
+    if drawn_with([entry.row for entry in entries if entry.label is not None]) is None:
         return None
     return [entry.row.probability if entry.label is not None else None for entry in entries]
+
+
+def drawn_with(labelled: Sequence[LabelledItem]) -> list[float] | None:
+    """The probabilities of labelled items to be drawn; none where they are the same, or unknown."""
+    drawn = [row.probability for row in labelled if row.probability is not None]
+    return drawn if len(drawn) == len(labelled) and len(set(drawn)) > 1 else None
 
 
 def limits_of(table: LabelledTable) -> tuple[float, float] | None:

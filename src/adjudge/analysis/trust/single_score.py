@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...records import Label
 from ...stats import ScoreInterval, score_interval
+from ..labels.by_system import drawn_with
 from ..labels.join import join
 from ..labels.labelled import LabelledTable, numbers
 from ..run_view.run_view import RunView
@@ -18,7 +19,7 @@ def single_score(table: LabelledTable, seed: int) -> ScoreInterval | None:
         return None
     return score_interval(
         numbers(row.label for row in rows), numbers(row.answer for row in rows), clusters=table.groups(rows),
-        limits=table.scale.limits if table.scale is not None else None, seed=seed,
+        probabilities=drawn_with(rows), limits=table.scale.limits if table.scale is not None else None, seed=seed,
     )  # fmt: skip
 
 
