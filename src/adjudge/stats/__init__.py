@@ -7,9 +7,12 @@ What one judge's scores say:
     power              the smallest difference that so many items detect
     paired             differences on the same items and their tests, sample size
     multiple_tests     p-values adjusted for many tests (Holm), simultaneous intervals
+    equivalence        whether a difference is shown to be small
     failure_rates      whether all systems fail equally often
+    informative_failures  whether the judge fails on other items than it answers
     proportions        Wilson's interval, Newcombe's for the difference of two shares, Rogan and Gladen's corrected share
     reliability        test-retest reliability over samples
+    variance_components  where noise comes from: items, raters, judges, prompts, samples
     columns            scores by item, kept small, pooled and matched
 
 Whether they agree with people's:
@@ -20,6 +23,7 @@ Whether they agree with people's:
     rater_severity     how much higher one rater scores than the others
     pairwise_accuracy  pairwise accuracy with tie calibration, and soft pairwise accuracy
     alt_test           can the judge replace a human rater?
+    text_baseline      labels predicted from words and length, without a judge
     two_judges         two judges against the same people, and tests of dependent correlations
     many_judges        the same for many judges, of which the best was chosen
 
@@ -27,6 +31,7 @@ What people would have said:
 
     ppi                a mean corrected by a few labels
     regression         the slope of labels on judges' scores; `regression_mean` is the mean that it gives
+    ppi_panel          the same with several judges
     corrected_test     a corrected mean compared with a threshold
     ppi_difference     the difference of two systems, corrected by labels
     sample_size        items, groups and labels for a goal, before any label exists
@@ -76,8 +81,10 @@ from .columns import Column, joined, matched, missing_from, n_distinct, pooled
 from .confidence import Confidence, confidence_quality
 from .corrected_test import corrected_mean_test
 from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
+from .equivalence import Equivalence, EquivalenceVerdict, equivalence
 from .failure_rates import equal_rates
 from .games import Games, games_of, tie_matrix, win_matrix
+from .informative_failures import InformativeFailures, informative_failures
 from .label_plan import Plan, labels_needed
 from .length_bias import LengthControl, length_controlled
 from .many_judges import HeldOut, ManyJudges, many_judges
@@ -100,6 +107,7 @@ from .position_bias import Position, PositionBias, position_bias
 from .power import detectable_difference, minimum_detectable
 from .ppi import Corrected, ppi_mean, ppi_stratified, worth
 from .ppi_difference import difference_by_group, difference_of, ppi_difference
+from .ppi_panel import ppi_panel
 from .probabilities import Bin, CoverageRisk, Probabilities, probability_quality
 from .proportions import (
     corrected_share,
@@ -113,8 +121,10 @@ from .reliability import Retest, retest
 from .resample import Resample
 from .score_interval import ScoreInterval, score_interval
 from .sequences import Crossing, LabelStream, any_time_mean
+from .text_baseline import text_baseline
 from .threshold import MeanTest, mean_test
 from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
+from .variance_components import Component, Components, variance_components
 from .win_rates import Preference, clustered_share, token_preference
 
 __all__ = [
@@ -126,12 +136,17 @@ __all__ = [
     "ChoiceAgreement",
     "ClassAgreement",
     "Column",
+    "Component",
+    "Components",
     "Confidence",
     "Corrected",
     "CoverageRisk",
     "Crossing",
+    "Equivalence",
+    "EquivalenceVerdict",
     "Games",
     "HeldOut",
+    "InformativeFailures",
     "Isotonic",
     "Kind",
     "LabelStream",
@@ -182,12 +197,14 @@ __all__ = [
     "difference_of_shares",
     "elo",
     "equal_rates",
+    "equivalence",
     "exact_agreement",
     "fleiss_kappa",
     "games_from_scores",
     "games_of",
     "gwet",
     "halved",
+    "informative_failures",
     "isotonic_fit",
     "joined",
     "krippendorff_alpha",
@@ -213,6 +230,7 @@ __all__ = [
     "position_bias",
     "ppi_difference",
     "ppi_mean",
+    "ppi_panel",
     "ppi_stratified",
     "probability_quality",
     "quadratic_kappa",
@@ -229,10 +247,12 @@ __all__ = [
     "spread",
     "standard_error",
     "strengths",
+    "text_baseline",
     "tie_calibration",
     "tie_matrix",
     "token_preference",
     "units_needed",
+    "variance_components",
     "williams",
     "wilson",
     "win_matrix",

@@ -8,7 +8,7 @@ seed gives the same digits on any machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
@@ -145,6 +145,13 @@ def few_groups(n_groups: int) -> list[str]:
     return [f"only {n_groups} groups, so coverage may be 90 % instead of 95 %"]
 
 
+def few_systems(n_systems: int) -> list[str]:
+    """A caution where an interval over systems rests on few of them."""
+    if n_systems >= FEW_GROUPS or n_systems < FEW_SYSTEMS:
+        return []
+    return [f"only {n_systems} systems, so coverage may be 90 % instead of 95 %"]
+
+
 def block_codes(codes: Codes) -> tuple[Codes, int]:
     """The block that each item is left out with, and how many blocks there are; a block is a unit, or several."""
     n_units = int(codes.max(initial=-1)) + 1
@@ -235,6 +242,26 @@ def jackknife_interval(
         return Interval(math.tanh(low), math.tanh(high), how)
     half = float(stdtrit(max(1.0, units - 1), (1 + confidence) / 2)) * se
     return Interval(max(limits[0], value - half), min(limits[1], value + half), how)
+
+
+def jackknife_over(value: float, without: Sequence[Floats], codes: Sequence[Codes]) -> Interval:
+    """The interval of a correlation over several kinds of units at once, on Fisher's z scale: their variances add up."""
+    import numpy as np
+    from scipy.special import stdtrit
+
+    if abs(value) >= _ENDS or any(bool((np.abs(part) >= _ENDS).any()) for part in without):
+        return no_interval("perfect agreement, or none, without one of the units")
+    errors = [jackknife_error(math.atanh(value), np.arctanh(part)) for part in without]
+    if any(error is None for error in errors):
+        return no_interval("it is undefined without one of the units")
+    error = math.hypot(*(error or 0.0 for error in errors))
+    df = min(effective_units(units) for units in codes)
+    half = float(stdtrit(df, (1 + CONFIDENCE) / 2)) * error
+    kinds = "systems" if len(codes) == 1 else "systems and over inputs"
+    middle = math.atanh(value)
+    return Interval(
+        math.tanh(middle - half), math.tanh(middle + half), f", jackknife over {kinds}, t interval"
+    )
 
 
 def _without_skewness(ends: tuple[float, float], parts: Floats, units: float) -> tuple[float, float]:
