@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from adjudge.data import LABEL_COLUMNS
 from adjudge.protocols.check import check_protocols
 from adjudge.protocols.importing import import_document
 from adjudge.store import open_store
@@ -45,7 +46,7 @@ def test_a_rater_does_not_see_the_field_that_names_the_system(tmp_path: Path) ->
     drawn = adjudge("sample", "-n", "4", "--store", tmp_path / "s.db")
     rows = list(csv.DictReader(io.StringIO(drawn.out)))
     assert len(rows) == 4
-    assert set(rows[0]) == {"item", "criterion", "rater", "value", "probability", "task", "response"}
+    assert set(rows[0]) == {*LABEL_COLUMNS, "task", "response"} - {"subject"}
     assert {row["system"] for row in exported(tmp_path)} == {"alpha", "beta"}
 
 

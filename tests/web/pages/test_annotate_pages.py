@@ -238,9 +238,10 @@ def test_labels_can_be_taken_away_as_csv(browser: Rater) -> None:
     browser.post("/annotate/label", {"rater": "ann", "item": key, "question": 0, "value": 4})
     answer = browser.get("/annotate/labels.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="labels.csv"'
-    assert re.fullmatch(r"item,criterion,rater,value,probability\nvendor-x-\d,tact,ann,4,1\n", answer.text), (
-        answer.text
-    )
+    assert re.fullmatch(
+        r"item,criterion,rater,value,probability,text_hash\nvendor-x-\d,tact,ann,4,1,t[0-9a-f]{16}\n",
+        answer.text,
+    ), answer.text
 
 
 def test_the_sides_of_a_pair_are_named_left_and_right_only(tmp_path: Path) -> None:
