@@ -192,3 +192,9 @@ def test_every_dependency_is_justified_by_a_comment() -> None:
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", text, re.S | re.M)
     assert listed
     assert not [line for line in listed[1].splitlines() if "#" not in line]
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    # Test folders are no packages, so pytest would take the second for the first.
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

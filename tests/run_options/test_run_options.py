@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import adjudge
 from adjudge.cli.app import app
-from adjudge.pytest_plugin.judge_fixture import OPTIONS
+from adjudge.judge.judge import OPTIONS
 from adjudge.run_options.options import RunOptions, declared_options, flag_of
 from adjudge.run_options.recorded import options_from, recorded_settings
 from signature import declared_parameters, public_parameters

@@ -293,9 +293,9 @@ CODE = """
 import re, resource, sys
 from pathlib import Path
 sys.path.append(sys.argv[2])
-from adjudge.analysis.report import summarise
-from adjudge.analysis.run_view import RunView
-from adjudge.analysis.tally import Tally
+from adjudge.analysis.report.report import summarise
+from adjudge.analysis.run_view.run_view import RunView
+from adjudge.analysis.run_view.tally import Tally
 from adjudge.records import Result, Scale
 
 def results(count):
