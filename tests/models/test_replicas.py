@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.errors import HostDown, ModelError
+from adjudge.errors import HostDown, ModelError, RateLimited
 from adjudge.models import Model, Network, Parameters, parse_model
 from adjudge.records import Call, Message, Reply
-from fakeserver import Answer, FakeServer, Request, error
+from fakeserver import Answer, FakeServer, Request, error, limited
 from running import DIRECT, adjudge, answers, by_number, number_in, score_of
 
 
@@ -39,9 +39,14 @@ def replies(spec: str, n: int, **settings: float) -> tuple[Model, list[Reply]]:
     async def ask() -> tuple[Model, list[Reply]]:
         network = Network(concurrency=8, backoff_seconds=0.02, **settings)
         model = parse_model(spec, network=network)
+        tasks = [asyncio.ensure_future(model.ask(a_call(k), Parameters())) for k in range(n)]
         try:
-            return model, await asyncio.gather(*(model.ask(a_call(k), Parameters()) for k in range(n)))
+            return model, await asyncio.gather(*tasks)
         finally:
+            # Calls that still wait must not open a connection again.
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await network.close()
 
     return asyncio.run(ask())
@@ -125,6 +130,40 @@ def test_replicas_that_are_down_for_too_long_stop_the_run() -> None:
 
     with FakeServer(judge) as one, FakeServer(judge) as two, pytest.raises(HostDown):
         replies(replicas(one, two), 20, outage_seconds=0.2)
+
+
+def test_replicas_that_are_always_rate_limited_stop_the_run_after_the_patience() -> None:
+    with FakeServer(lambda _: limited()) as one, FakeServer(lambda _: limited()) as two:
+        with pytest.raises(HostDown, match=r"no replica of .* has replied for 0 seconds\. .*Rate limit"):
+            replies(replicas(one, two), 5, outage_seconds=0.3)
+        assert one.n_requests + two.n_requests < 200
+
+
+def test_a_rate_limit_longer_than_the_patience_at_every_replica_stops_the_run() -> None:
+    with FakeServer(lambda _: limited("3600")) as one, FakeServer(lambda _: limited("1800")) as two:
+        with pytest.raises(RateLimited, match="longer than --patience"):
+            replies(replicas(one, two), 3, outage_seconds=60)
+        assert one.n_requests + two.n_requests < 20
+
+
+@pytest.mark.parametrize("retry_after", [None, "3600"])
+def test_calls_of_a_replica_that_is_rate_limited_beyond_the_patience_go_to_the_others(
+    retry_after: str | None,
+) -> None:
+    with FakeServer(lambda _: limited(retry_after)) as one, FakeServer(by_number) as two:
+        _, answered = replies(replicas(one, two), 20, outage_seconds=0.2)
+        assert all(reply.error is None for reply in answered)
+        assert two.n_requests == 20
+
+
+def test_a_run_on_rate_limited_replicas_ends_with_the_code_for_later(tmp_path: Path) -> None:
+    items, store = answers(tmp_path / "items.jsonl", 3), tmp_path / "adjudge.db"
+    with FakeServer(lambda _: limited()) as one, FakeServer(lambda _: limited()) as two:
+        command = ["run", items, *DIRECT, "-m", replicas(one, two), "--store", store, "--patience", "0.01"]
+        stopped = adjudge(*command)
+        assert stopped.code == 5, stopped.err
+        assert "To resume later, run the same command" in stopped.err
+        assert "--patience MINUTES waits longer" in stopped.err
 
 
 def test_what_one_replica_refuses_is_sent_to_none() -> None:

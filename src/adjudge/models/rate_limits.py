@@ -135,6 +135,11 @@ class HostLimiter:
         """Whether the host failed so often in a row that only one call at a time is sent."""
         return self._failures >= FAILURES_IN_A_ROW
 
+    @property
+    def limited_seconds(self) -> float:
+        """How long the host has answered with rate limits alone."""
+        return monotonic() - self._limited_since if self._limited_since else 0.0
+
     def most_in_flight(self) -> int:
         """How many calls may be in flight now; 0 during a pause."""
         if monotonic() < self._paused_until:

@@ -9,9 +9,11 @@ When a call is retried:
     timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first timeout
                               adapts to the times of the model's other replies
     a parameter refused       at once without it, as all further calls; recorded in `adjustments`
+    500 twice with a schema   at once without it; see `schema_failures`
     cut off by length         with --more-room, once with a larger token limit, where the answer is missing or incomplete
     401                       once, if the key in the environment has changed
-    the host has replicas     5xx, timeouts and broken connections at once by another replica; see `replicas`
+    the host has replicas     5xx, timeouts, broken connections and rate limits beyond the patience at once by another
+                              replica; see `replicas`
 
 The wire formats are in the subclasses. A key is sent to the host of the model only, and is redacted in every reply.
 Token counts that cannot be true are replaced by an estimate.
@@ -57,6 +59,7 @@ from .retries import (
     may_another_host_answer,
     outcome_of,
 )
+from .schema_failures import FAILURES_NEEDED, SchemaFailures
 from .timeouts import AdaptiveTimeout
 from .token_counts import MOST_ADDED_TOKENS, MOST_HIDDEN_TOKENS, TOKENS_PER_BYTE, estimated_prompt
 
@@ -124,8 +127,7 @@ class RemoteModel(Model):
         self._stopped: tuple[Secret | None, ModelError] | None = None
         self._tokens_per_byte = 0.0
         self._has_given_logprobs = False
-        self._has_taken_schema = False
-        """whether a request with a schema has had a reply"""
+        self.schemas = SchemaFailures()
         self._streams = False
         """whether the host sends replies only as a stream"""
         self._timeout = AdaptiveTimeout(self._network.reply_floor_seconds)
@@ -183,6 +185,7 @@ class RemoteModel(Model):
         self.is_replica = self._limiter.is_replica = True
         self.name, self.headers = whole.name, whole.headers
         self.adjustments, self.refused, self._changes = whole.adjustments, whole.refused, first._changes
+        self.schemas = first.schemas
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
         """The reply to one call, with the retries in the module docstring."""
@@ -195,15 +198,19 @@ class RemoteModel(Model):
             key = self._key.read() if self._key is not None else None
             if self._stopped is not None and self._stopped[0] == key:
                 raise type(self._stopped[1])(str(self._stopped[1]))
-            body = self._encode(call, params, attempts.max_tokens)
-            result = await self._send(call, params, key, body, attempts)
+            sent = self._without_bad_schema(params, attempts)
+            body = self._encode(call, sent, attempts.max_tokens)
+            result = await self._send(call, sent, key, body, attempts)
             if isinstance(result, Reply):
+                self._note_schema(params, sent, attempts)
                 if self._needs_more_tokens(result, params, attempts):
                     continue
                 return result if attempts.paid is None else self._with_paid(result, attempts.paid)
-            if self.is_replica and attempts.paid is None and may_another_host_answer(result):
-                raise ReplicaFailed(result)
-            wait = self._wait_after(result, attempts, key, body)
+            wait = self._schema_wait(result, sent, attempts)
+            if wait is None:
+                if self.is_replica and attempts.paid is None and self._may_another_answer(result):
+                    raise ReplicaFailed(result)
+                wait = self._wait_after(result, attempts, key, body)
             if wait is None:
                 # The cost of a reply must not be lost because of a later fault.
                 advice = TIMEOUT_ADVICE if result.kind == "timeout" else ""
@@ -230,7 +237,6 @@ class RemoteModel(Model):
             result = self._read(call, params, key, response, seconds, len(body))
             if isinstance(result, Reply):
                 outcome = "ok"
-                self._has_taken_schema |= params.schema is not None and "schema" not in self.refused
                 self._timeout.note(seconds)
                 limiter.was_reached = True
                 if tokens:
@@ -355,8 +361,6 @@ class RemoteModel(Model):
             return None
         if self._is_down(fault, attempts):
             return self._outage_wait(fault, attempts)
-        if fault.status == 500 and attempts.n and self._leaves_out_schema(body):
-            return 0.0
         attempts.n += 1
         attempts.timeouts += fault.kind == "timeout"
         is_unreachable = attempts.n >= ATTEMPTS_UNREACHED or self._limiter.is_broken
@@ -395,6 +399,9 @@ class RemoteModel(Model):
             return self._pause(fault.wait_seconds, attempts)
         longest = self._network.backoff_seconds * 2.0 ** min(attempts.limited, 10)
         wait = min(LONGEST_LIMITED_SECONDS, longest) * uniform(0.5, 1)
+        # No longer than the patience lasts: the next refusal then ends the run, or sends the call elsewhere.
+        rest = self._network.outage_seconds - self._limiter.limited_seconds
+        wait = min(wait, max(rest, 0.0) + 0.05)
         attempts.waited += wait
         return wait
 
@@ -441,19 +448,54 @@ class RemoteModel(Model):
             self.adjustments.append(f"{shown_name} {change}: {self.name} refuses it ({words})")
         return True
 
-    def _leaves_out_schema(self, body: bytes) -> bool:
-        """Stop sending the schema to a host that fails with it and has never replied with it; whether it was sent.
+    def _without_bad_schema(self, params: Parameters, attempts: Attempts) -> Parameters:
+        """The parameters of one request, without a schema that the host fails with."""
+        if params.schema is None:
+            return params
+        is_bad = attempts.is_without_schema or self.schemas.is_left_out(params.schema)
+        return replace(params, schema=None) if is_bad else params
 
-        llama-cpp-python answers 500 to a schema that it cannot turn into a grammar.
-        """
-        sent = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        name = next((name for name in _SCHEMAS if name in sent and name in self.droppable), None)
-        if name is None or self._has_taken_schema:
-            return False
-        self._changes[name] = ""
-        self.refused.add("schema")
-        self.adjustments.append(f"schema is not sent: {self.name} answered 500 to requests with it")
-        return True
+    def _schema_wait(self, fault: Fault, sent: Parameters, attempts: Attempts) -> float | None:
+        """Seconds until a call is asked again because its schema may be the cause; none: it is not."""
+        if fault.status != 500:
+            return None
+        if attempts.is_without_schema:
+            attempts.schema_error = ""  # it fails without the schema, too
+            return None
+        if self._is_schema_refused() or not self.schemas.may_be_cause(sent.schema):
+            return None
+        attempts.schema_failures += 1
+        if attempts.schema_failures >= FAILURES_NEEDED:
+            attempts.is_without_schema, attempts.schema_error = True, fault.message
+            return 0.0
+        # Another replica would fail with the same schema: the same host is asked again.
+        return self._backoff(1) if self.is_replica else None
+
+    def _note_schema(self, params: Parameters, sent: Parameters, attempts: Attempts) -> None:
+        """Learn from a reply whether the host can do with the schema, or only without it."""
+        if params.schema is None or self._is_schema_refused():
+            return
+        if sent.schema is not None:
+            self.schemas.note_reply(params.schema)
+        elif attempts.is_without_schema and attempts.schema_error:
+            is_left_out = self.schemas.note_reply_without(params.schema, attempts.schema_error)
+            said = f"{self.name} answered 500 with it, and replied without it ({attempts.schema_error:.200})"
+            text = f"schema is {'not sent' if is_left_out else 'left out of single calls'}: {said}"
+            if is_left_out or self.schemas.n_asked_without == 1:
+                self.adjustments.append(text)
+            if is_left_out:
+                self.refused.add("schema")
+
+    def _is_schema_refused(self) -> bool:
+        """Whether the host refuses every schema, so that none is sent."""
+        return any(name in self._changes for name in _SCHEMAS)
+
+    def _may_another_answer(self, fault: Fault) -> bool:
+        """Whether another replica may answer a call: also one whose rate limit lasts longer than the patience."""
+        if fault.kind != "rate_limited":
+            return may_another_host_answer(fault)
+        longest = self._network.outage_seconds
+        return self._limiter.limited_seconds > longest or (fault.wait_seconds or 0.0) > longest
 
     def _made(
         self, call: Call, texts: tuple[str, str], tokens: tuple[int, int], seconds: float, finish: str | None

@@ -12,7 +12,7 @@ from random import uniform
 from time import monotonic, perf_counter
 from urllib.parse import urlsplit
 
-from ..errors import HostDown, ModelError
+from ..errors import HostDown, ModelError, RateLimited
 from ..records import Call, Reply
 from .base import Model, Parameters, failed
 from .http_errors import Fault
@@ -40,6 +40,8 @@ class _Replica:
         self.n_set_aside = 0
         self.was_reached = False
         self.aside_until = 0.0
+        self.failing_since = 0.0
+        """when its failures began, or the rate limits that no reply has followed"""
 
     def has_room(self, now: float) -> bool:
         if self.n_failures:
@@ -55,14 +57,17 @@ class _Replica:
         known = self.calls_per_second or rate
         self.calls_per_second = known + _NEWEST_SHARE * (rate - known)
 
-    def set_aside(self, now: float, backoff_seconds: float) -> None:
+    def set_aside(self, now: float, backoff_seconds: float, fault: Fault) -> None:
         """Send nothing for a while. Further calls that fail in the same outage do not extend it."""
         if self.n_failures and now < self.aside_until:
             return
+        if not self.n_failures:
+            is_limited = fault.kind == "rate_limited"
+            self.failing_since = now - (self.model.limiter.limited_seconds if is_limited else 0.0)
         self.n_failures += 1
         self.n_set_aside += 1
         longest = min(LONGEST_ASIDE_SECONDS, backoff_seconds * 2.0 ** min(self.n_failures - 1, 20))
-        self.aside_until = now + uniform(longest / 2, longest)
+        self.aside_until = now + max(uniform(longest / 2, longest), fault.wait_seconds or 0.0)
 
 
 class Replicas(Model):
@@ -86,7 +91,6 @@ class Replicas(Model):
         self._network, self._owns_network = network, owns_network
         self._replicas = [_Replica(model) for model in models]
         self._waiting: dict[asyncio.Future[None], None] = {}
-        self._down_since = 0.0
         for model in models:
             # What one host refuses is not sent to the others either.
             model.share_state(models[0], self)
@@ -112,11 +116,10 @@ class Replicas(Model):
             try:
                 reply = await replica.model.ask(call, params)
                 replica.note_reply(n_in_flight, perf_counter() - started)
-                self._down_since = 0.0
                 return reply
             except ReplicaFailed as failure:
                 fault = failure.fault
-                replica.set_aside(monotonic(), self._network.backoff_seconds)
+                replica.set_aside(monotonic(), self._network.backoff_seconds, fault)
                 self._note_failure(fault)
             finally:
                 replica.n_in_flight -= 1
@@ -161,7 +164,6 @@ class Replicas(Model):
         if not all(replica.n_failures for replica in self._replicas):
             return
         now = monotonic()
-        self._down_since = self._down_since or now
         if not any(one.was_reached for one in self._replicas) and all(
             one.n_failures >= ATTEMPTS_UNREACHED for one in self._replicas
         ):
@@ -169,7 +171,14 @@ class Replicas(Model):
                 f"no replica of {self.name} can be reached: {fault.message}. "
                 "Check the addresses, and that the servers are running."
             )
-        if now - self._down_since > self._network.outage_seconds:
+        longest = self._network.outage_seconds
+        waits = min(replica.aside_until for replica in self._replicas) - now
+        if waits > longest:
+            raise RateLimited(
+                f"every replica of {self.name} asks to wait, the shortest for {waits:.0f} seconds, longer than "
+                f"--patience ({longest / 60:g} minutes). Run the same command again after that, to resume."
+            )
+        if now - max(replica.failing_since for replica in self._replicas) > longest:
             raise HostDown(
                 f"no replica of {self.name} has replied for {self._network.outage_seconds:.0f} seconds. {fault.message}. "
                 "Run the same command again when one is back, to resume."
