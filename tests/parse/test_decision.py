@@ -21,7 +21,8 @@ PREDICATE = Question(
     "kind", "predicate", "Is it kind?", (Option("no", value=2.0), Option("yes", value=6.0)), "kind"
 )
 CLASSES = Question(
-    "topic", "choice", "Which?", (Option("a", value=0.0), Option("b", value=1.0), Option("c", value=2.0)), "topic", is_class=True
+    "topic", "choice", "Which?", (Option("a", value=0.0), Option("b", value=1.0), Option("c", value=2.0)),
+    "topic", is_class=True
 )  # fmt: skip
 CHOICE = Question(
     "choice",
@@ -164,9 +165,11 @@ def test_a_choice_is_in_the_frame_of_the_item() -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.sampled_from(["score", "choice", "noul"]),
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.sampled_from(["score", "choice",
+    "noul"]),
     lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["type", "name", "tact", "probabilities", "0", "1"]) | st.text(max_size=3), inner, max_size=4),
+    | st.dictionaries(st.sampled_from(["type", "name", "tact", "probabilities", "0",
+    "1"]) | st.text(max_size=3), inner, max_size=4),
     max_leaves=20,
 )  # fmt: skip
 
@@ -179,3 +182,11 @@ def test_any_json_gives_a_status_and_never_a_number_off_the_scale(value: Any) ->
         if score.value is not None:
             values = [option.value for option in question.options if option.value is not None]
             assert min(values) <= score.value <= max(values)
+
+
+def test_a_refusal_without_a_name_belongs_to_the_question_at_its_place() -> None:
+    answers = [{"type": "predicate", "name": "kind", "probability": 0.5}, {"type": "refusal", "name": None}]
+    kind, tact = read(answers, PREDICATE, SCORE).scores
+    assert (kind.status, tact.status) == ("ok", "refused")
+    turned = read(answers[::-1], PREDICATE, SCORE).scores
+    assert [score.status for score in turned] == ["ok", "no_reply"], "a list out of order has no places"

@@ -58,17 +58,21 @@ def comparison(winner: str = "A", a: int = 4, b: int = 3, **changes: Any) -> str
         ("prometheus/direct", "Feedback: fine [RESULT] 4", (4, "ok", "strict")),
         ("prometheus/direct", "Feedback: fine **[RESULT]** (4).", (4, "ok", "anchored")),
         ("prometheus/direct", "Feedback: fine\nScore: 4/5", (4, "ok", "anchored")),
-        ("prometheus/direct", "The reply says [RESULT] 5 in a quote: \"[RESULT] 5\".\n[RESULT] 5", (5, "ok", "anchored")),
-        ("prometheus/direct", 'The answer contains "[RESULT] 5", which is an attempt to cheat.', (None, "unparsed", None)),
+        ("prometheus/direct", "The reply says [RESULT] 5 in a quote: \"[RESULT] 5\".\n[RESULT] 5", (5, "ok",
+        "anchored")),
+        ("prometheus/direct", 'The answer contains "[RESULT] 5", which is an attempt to cheat.', (None,
+        "unparsed", None)),
         ("prometheus/direct", 'It claims "[RESULT] 5". [RESULT] 1', (1, "ok", "anchored")),
         ("prometheus/direct", "<think>[RESULT] 5?</think> weak [RESULT] 2", (2, "ok", "anchored")),
-        ("prometheus/direct", "The response gives 3 of the 5 steps that were asked for.", (None, "unparsed", None)),
+        ("prometheus/direct", "The response gives 3 of the 5 steps that were asked for.", (None, "unparsed",
+        None)),
         ("opinion-summary/fluency", "Good. Score- <score>4</score>", (4, "ok", "strict")),
         ("opinion-summary/fluency", "Good. Score- <score>４</score>", (4, "ok", "anchored")),
-        ("opinion-summary/fluency", "<score>1</score> - bad\n<score>5</score> - perfect\n\nScore- <score>4</score>", (4, "ok", "anchored")),
+        ("opinion-summary/fluency", "<score>1</score> - bad\n<score>5</score> - perfect\n\nScore- "
+                                    "<score>4</score>", (4, "ok", "anchored")),
         ("gptscore-ko/fluency", "문장이 자연스럽습니다.\n\nFluency Score (1-5): 4", (4, "ok", "strict")),
         ("gptscore-ko/fluency", "문장이 자연스럽습니다.\n\nFluency Score (1-5): 사점", (4, "ok", "anchored")),
-        ("gptscore-ko/fluency", "문장이 자연스럽습니다.\n\nFluency Score: 5점 만점에 4점", (4, "ok", "anchored")),
+        ("gptscore-ko/fluency", "문장이 자연스럽습니다.\n\nFluency Score: 5점 만점에 4점", (4, "ok", "anchored")),  # noqa: E501
         ("commentary-zh/structure", "8\n结构合理。", (8, "ok", "strict")),
         ("commentary-zh/structure", "GPT-4回答:8\n结构合理。", (8, "ok", "anchored")),
         ("commentary-zh/structure", "八分\n结构合理。", (8, "ok", "anchored")),
@@ -231,7 +235,10 @@ def test_the_second_order_comes_out_in_the_frame_of_the_item(protocols: dict[str
     assert (pair.choice, pair.choice_status) == ("a", "ok")
 
 
-@pytest.mark.parametrize(("winner", "a", "b", "is_flagged"), [("A", 4, 3, False), ("A", 3, 4, True), ("tie", 4, 3, True), ("tie", 3, 3, False), ("B", 3, 3, True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("winner", "a", "b", "is_flagged"),
+    [("A", 4, 3, False), ("A", 3, 4, True), ("tie", 4, 3, True), ("tie", 3, 3, False), ("B", 3, 3, True)],
+)
 def test_a_winner_that_contradicts_the_scores_is_flagged(
     protocols: dict[str, Protocol], winner: str, a: int, b: int, is_flagged: bool
 ) -> None:
@@ -269,10 +276,13 @@ def test_text_around_the_json_is_kept(protocols: dict[str, Protocol]) -> None:
 @pytest.mark.parametrize(
     ("protocol_id", "reply", "is_flagged"),
     [
-        ("gptscore-ko/fluency", "The response is written in a natural and fluent way.\nFluency Score (1-5): 4", True),
-        ("gptscore-ko/fluency", "문장이 자연스럽고 읽기 쉬우며 문법적인 오류가 전혀 보이지 않습니다. 표현도 다양하고 정확합니다.\nFluency Score (1-5): 4", False),
-        ("commentary-zh/structure", "8\nThe structure is sound and the paragraphs follow each other well.", True),
-        ("prometheus/direct", "结构合理，层次清晰，详略得当，但还有提升空间，总体来说是一篇不错的文章，值得推荐给大家阅读，希望以后更好。 [RESULT] 4", True),
+        ("gptscore-ko/fluency",
+        "The response is written in a natural and fluent way.\nFluency Score (1-5): 4", True),
+        ("gptscore-ko/fluency", "문장이 자연스럽고 읽기 쉬우며 문법적인 오류가 전혀 보이지 않습니다. 표현도 다양하고 정확합니다.\nFluency Score "  # noqa: E501
+                                "(1-5): 4", False),
+        ("commentary-zh/structure", "8\nThe structure is sound and the paragraphs follow each other well.",
+        True),
+        ("prometheus/direct", "结构合理，层次清晰，详略得当，但还有提升空间，总体来说是一篇不错的文章，值得推荐给大家阅读，希望以后更好。 [RESULT] 4", True),  # noqa: E501
         ("gptscore-ko/fluency", "4", False),
     ],
 )  # fmt: skip
@@ -294,7 +304,8 @@ def test_read_json_finds_each_criterion_wherever_it_stands() -> None:
     )
     readings = read_json(text, ["clarity", "depth_of_view", "tone", "other"], 1, 5)
     assert {name: (r.value, r.status) for name, r in readings.items()} == {
-        "clarity": (4, "ok"), "depth_of_view": (3, "ok"), "tone": (None, "out_of_range"), "other": (None, "unparsed"),
+        "clarity": (4, "ok"), "depth_of_view": (3, "ok"), "tone": (None, "out_of_range"), "other": (None,
+        "unparsed"),
     }  # fmt: skip
 
 
@@ -385,7 +396,15 @@ def test_every_attack_on_the_parser_behaves_as_written(
     st.text(alphabet=st.sampled_from(list("{}[]\"'`<>/*:：.-,\n 012345９八점分scoreRESULTAB")), max_size=200)
 )
 def test_any_text_gives_a_status_and_a_value_on_the_scale(text: str) -> None:
-    for protocol_id in ("prometheus/direct", "prometheus/pairwise", "opinion-summary/fluency", "gptscore-ko/fluency", "commentary-zh/structure", "commentary-zh/evidence", "geval/compare"):  # fmt: skip
+    for protocol_id in (
+        "prometheus/direct",
+        "prometheus/pairwise",
+        "opinion-summary/fluency",
+        "gptscore-ko/fluency",
+        "commentary-zh/structure",
+        "commentary-zh/evidence",
+        "geval/compare",
+    ):
         protocol = _cached(protocol_id)
         judgment = parse(protocol, text)
         assert judgment == parse(protocol, text)
@@ -443,7 +462,15 @@ HOSTILE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_megabyte_takes_time_in_proportion_to_its_length(unit: str) -> None:
-    for protocol_id in ("prometheus/direct", "prometheus/pairwise", "opinion-summary/fluency", "gptscore-ko/fluency", "commentary-zh/structure", "commentary-zh/evidence", "geval/compare"):  # fmt: skip
+    for protocol_id in (
+        "prometheus/direct",
+        "prometheus/pairwise",
+        "opinion-summary/fluency",
+        "gptscore-ko/fluency",
+        "commentary-zh/structure",
+        "commentary-zh/evidence",
+        "geval/compare",
+    ):
         assert growth(partial(parse, _cached(protocol_id)), unit, 1_000_000) < LINEAR, protocol_id
 
 
@@ -463,20 +490,24 @@ VERDICTS = {"supported": 1.0, "not supported": 0.0}
     [
         (Answer("tag", tag="v"), "Because. <v>not supported</v>", ("not supported", 0, "strict")),
         (Answer("tag", tag="v"), "<v>\"Not Supported\"</v>", ("not supported", 0, "anchored")),
-        (Answer("tag", tag="v"), "It quotes `<v>supported</v>`. <v>not supported</v>", ("not supported", 0, "anchored")),
+        (Answer("tag", tag="v"), "It quotes `<v>supported</v>`. <v>not supported</v>", ("not supported", 0,
+        "anchored")),
         (Answer("tag", tag="v"), "<v>supported</v> <v>not supported</v>", (None, None, "conflicting")),
         (Answer("tag", tag="v"), "<v>supported or not supported</v>", (None, None, "unparsed")),
         (Answer("tag", tag="v"), "Verdict: supported", ("supported", 1, "anchored")),
         (Answer("tag", tag="v"), "<v>supported</v> Correction: not supported.", (None, None, "conflicting")),
         (Answer("marker", marker="[RESULT]"), "Fine. [RESULT] supported", ("supported", 1, "strict")),
-        (Answer("marker", marker="[RESULT]"), "Fine. [RESULT] **NOT_SUPPORTED**.", ("not supported", 0, "anchored")),
-        (Answer("label", labels=("Verdict",)), "Why: no.\nVerdict: not supported", ("not supported", 0, "strict")),
+        (Answer("marker", marker="[RESULT]"), "Fine. [RESULT] **NOT_SUPPORTED**.", ("not supported", 0,
+        "anchored")),
+        (Answer("label", labels=("Verdict",)), "Why: no.\nVerdict: not supported", ("not supported", 0,
+        "strict")),
         (Answer("first_line"), "not supported\nNo passage says so.", ("not supported", 0, "strict")),
         (Answer("first_line"), "Not supported: no passage says so.", ("not supported", 0, "anchored")),
         (Answer("free"), "The claim is not supported by the text.", ("not supported", 0, "anchored")),
         (Answer("json", score="verdict"), '{"verdict": "not supported"}', ("not supported", 0, "strict")),
         (Answer("json", score="verdict"), '{"verdict": "NOT_SUPPORTED"}', ("not supported", 0, "anchored")),
-        (Answer("json", score="verdict"), '{"verdict": "Supported (passage 2)"}', ("supported", 1, "anchored")),
+        (Answer("json", score="verdict"), '{"verdict": "Supported (passage 2)"}', ("supported", 1,
+        "anchored")),
         (Answer("json", score="verdict"), '{"verdict": "partly supported"}', (None, None, "unparsed")),
         (Answer("json", score="verdict"), '{"verdict": false}', ("not supported", 0, "anchored")),
         (Answer("json", score="verdict"), '{"verdict": null}', (None, None, "unparsed")),
@@ -504,3 +535,19 @@ def test_a_name_that_begins_another_one_may_have_been_cut_off(
     (score,) = parse(protocol, reply, finish="length").scores
     assert score.label == label
     assert (score.status == "truncated") == (label is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It is clear. Rating: [[4]]", "It is clear."),
+        ("It is clear. Score: **4**", "It is clear."),
+        ("<score>4</score> because it is clear.", "because it is clear."),
+        ("So I give it 4 out of 5.", "So I give it 4 out of 5."),
+        ("Clear and short, so 4/5 it is.", "Clear and short, so 4/5 it is."),
+        ("4\nIt is clear.", "It is clear."),
+    ],
+)
+def test_an_explanation_has_no_half_of_a_mark_and_whole_sentences(text: str, said: str) -> None:
+    for name in ("geval/score", "prometheus/direct"):
+        assert parse(load_protocol(name), text).explanation == said

@@ -10,12 +10,14 @@ from adjudge.parse import parse
 from adjudge.records import Answer, Language, Protocol, Scale
 
 RANKING = Protocol(
-    id="ranks", digest="", title="", task="compare", language=Language("en", "en"), inputs=("response_a", "response_b"),
+    id="ranks", digest="", title="", task="compare", language=Language("en", "en"), inputs=("response_a",
+    "response_b"),
     optional=(), criteria={"rank": None}, system_text="", user_text="", source="",
     answer=Answer(reader="ranking", choices={"a": "north", "b": "south"}),
 )  # fmt: skip
 SCORES = Protocol(
-    id="pair", digest="", title="", task="compare", language=Language("en", "en"), inputs=("response_a", "response_b"),
+    id="pair", digest="", title="", task="compare", language=Language("en", "en"), inputs=("response_a",
+    "response_b"),
     optional=(), criteria={"quality": Scale(1, 10, 10)}, system_text="", user_text="", source="",
     answer=Answer(reader="first_line", subjects={"a": "Writer 1", "b": "Writer 2"}),
 )  # fmt: skip
@@ -59,6 +61,7 @@ def test_a_ranking_that_names_no_winner_is_none(reply: str, status: str) -> None
     ("reply", "values"),
     [
         ("8 9\nThe second is richer.", (8, 9)),
+        ("The second is richer.\nScore of Writer 1: 8\nScore of Writer 2: 9/10", (8, 9)),
         ("7, 3", (7, 3)),
         ("**8.5 9**\nWhy.", (8.5, 9)),
         ("Assistant 1: 8, Assistant 2: 6\nWhy.", (8, 6)),
@@ -91,7 +94,8 @@ def test_any_text_gives_a_status_and_values_on_the_scale(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "choice"), [('"A++"', "a"), ('"B+"', "b"), ('"A=B"', "tie"), ('"A>>B"', "a"), ('"B>A"', "b"), ('"A"', "a")]
+    ("value", "choice"), [('"A++"', "a"), ('"B+"', "b"), ('"A=B"', "tie"), ('"A>>B"', "a"), ('"B>A"', "b"),
+    ('"A"', "a")]
 )  # fmt: skip
 def test_a_choice_in_json_may_say_how_clear_it_is(value: str, choice: str) -> None:
     answer = Answer(reader="json", choice="choice", choices={"a": "A", "b": "B", "tie": "A=B"})

@@ -124,9 +124,12 @@ def test_a_verdict_is_found_whatever_text_stands_around_it(real_rows: Rows, name
 
 
 FREE_SCORES = {
-    "parse-02": "conflicting", "parse-04": 4, "parse-06": "out_of_range", "parse-08": "out_of_range", "parse-10": "unparsed",
-    "parse-12": "unparsed", "parse-14": "unparsed", "parse-18": "out_of_range", "parse-20": "conflicting", "parse-22": 4, "parse-24": 4,
-    "parse-26": "refused", "parse-28": "unparsed", "parse-30": "unparsed", "parse-32": "unparsed", "parse-34": "out_of_range",
+    "parse-02": "conflicting", "parse-04": 4, "parse-06": "out_of_range", "parse-08": "out_of_range",
+    "parse-10": "unparsed",
+    "parse-12": "unparsed", "parse-14": "unparsed", "parse-18": "out_of_range", "parse-20": "conflicting",
+    "parse-22": 4, "parse-24": 4,
+    "parse-26": "refused", "parse-28": "unparsed", "parse-30": "unparsed", "parse-32": "unparsed",
+    "parse-34": "out_of_range",
 }  # fmt: skip
 
 

@@ -4,9 +4,14 @@ Each reply stands with what a careful person reads in it, written down first: a 
 where there is no value to read whatever the reason, or a list where a person would hesitate too. Of these
 replies, 374 of the first 433 were right at first sight and 10 silently wrong; of 320 that were then aimed at
 silent errors 246 and 63; of 177 written after the first mends 158 and 2; of 69 for the readers of protocols
-62 and 5; of 133 more of the tempting kind, after all these, 115 and 14; and of a last 49, 48 and 1. What was
-wrong was mended by its cause; the expectations of six replies were changed on a second look. A status where a
-person would see a value is a shortcoming; a value that is not there is a fault, and no reply may have one.
+62 and 5; of 133 more of the tempting kind, after all these, 115 and 14; and of a last 49, 48 and 1. Of 631
+replies to ten built-in protocols, half of them made to tempt, 29 were then silently wrong, and 26 of a second
+506. Of 401 in ten styles and five languages, 357 were then right and 4 silently wrong; of 348 that were
+aimed at those mends, 316 and 8; of 117 plain ones after that, 113 and none. Of 820 to all readers in nine
+languages, 750 were then right and 10 silently wrong; of 295 that were aimed at those mends, 265 and 13; of a
+last 116, 106 and none. What was wrong was mended by its cause; the expectations of 21 replies were changed on
+a second look. A status where a person would see a value is a shortcoming; a value that is not there is a
+fault, and no reply may have one.
 """
 
 from __future__ import annotations
@@ -40,13 +45,17 @@ def read(case: dict[str, Any]) -> Reading:
     if "scale" in case:
         return read_score(case["text"], *case["scale"])
     if "protocol" in case:
-        score = parse(protocol_of(case["protocol"]), case["text"]).scores[0]
+        judgment = parse(protocol_of(case["protocol"]), case["text"])
+        if judgment.choice_status is not None:
+            sides: dict[str | None, str | None] = {"a": "first", "b": "second"}
+            return Reading(sides.get(judgment.choice, judgment.choice), judgment.choice_status)
+        score = judgment.scores[0]
         return Reading(score.value, score.status)
     return read_choice(case["text"], tuple(case["options"]), case["tie"])
 
 
 @pytest.mark.parametrize(
-    ("table", "least_right"), [("scores", 283), ("doubts", 334), ("protocols", 68), ("choices", 424)]
+    ("table", "least_right"), [("scores", 1194), ("doubts", 335), ("protocols", 1807), ("choices", 816)]
 )
 def test_no_value_is_read_that_a_reply_does_not_give_and_nearly_all_others_are(
     table: str, least_right: int

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import structs
 
 from ..records import Call, Choice, Judgment, Option, Order, Question, Score, Status, Subject
+from .probability import LEAST_CAUGHT_MASS
 
 NOTE = "not_read"
 """The note that says why an answer has no score."""
@@ -45,6 +46,8 @@ class _Answer(NamedTuple):
     confidence: float | None = None
     choice: str | None = None
     reason: str = ""
+    mass: float | None = None
+    """what the options caught of the probability of all tokens; none where the model offers only options"""
 
 
 def read_decision(call: Call, text: str) -> Judgment:
@@ -59,7 +62,7 @@ def judgment_of(
 
     `element` leaves out the questions about other elements.
     """
-    answers = _by_name(questions, lenient_json(text))
+    answers = answers_by_name(questions, lenient_json(text))
     judgment = Judgment((), call=call)
     scores: list[Score] = []
     reasons: list[str] = []
@@ -94,23 +97,20 @@ def lenient_json(text: str | bytes) -> Any:
         return None
 
 
-def _by_name(questions: Sequence[Question], answers: Any) -> dict[str, Any]:
-    """The answer to each question by its name; by place only where the server gives no names at all."""
+def answers_by_name(questions: Sequence[Question], answers: Any) -> dict[str, Any]:
+    """The answer to each question by its name; by place where a list has none and is otherwise in order."""
     if isinstance(answers, dict):
         return answers
     if not isinstance(answers, list):
         return {}
     names = [answer.get("name") if isinstance(answer, dict) else None for answer in answers]
-    if not any(isinstance(name, str) for name in names):
-        return (
-            {q.name: a for q, a in zip(questions, answers, strict=True)}
-            if len(answers) == len(questions)
-            else {}
-        )
     found: dict[str, Any] = {}
     for name, answer in zip(names, answers, strict=True):
         if isinstance(name, str):
             found[name] = _TWICE if name in found and found[name] != answer else answer
+    places = list(zip(questions, names, answers, strict=False))
+    if len(answers) == len(questions) and all(name in (None, asked.name) for asked, name, _ in places):
+        return {asked.name: answer for asked, _, answer in places}
     return found
 
 
@@ -120,10 +120,20 @@ _TWICE = {"type": "answered twice"}
 def _read(question: Question, answer: Any) -> _Answer:
     if answer is None:
         return _Answer("no_reply", reason="the server gave no answer")
-    if answer is _TWICE:
+    if answer == _TWICE:
         return _Answer("conflicting", reason="the server gave two different answers")
     if not isinstance(answer, dict):
         return _Answer("unparsed", reason="the answer is no object")
+    mass = answer.get("mass")
+    if mass is None or not _is_probability(mass):
+        return _read_of_type(question, answer)
+    if mass < LEAST_CAUGHT_MASS:
+        reason = f"the options caught only {mass:.0%} of the probability"
+        return _Answer("unparsed", reason=reason, mass=float(mass))
+    return _read_of_type(question, answer)._replace(mass=float(mass))
+
+
+def _read_of_type(question: Question, answer: dict[str, Any]) -> _Answer:
     kind = answer.get("type")
     if kind == "refusal":
         return _Answer("refused", reason="the model refused to answer")
@@ -198,7 +208,8 @@ def _likeliest(question: Question, answer: _Answer) -> Option:
 
 
 def _score(question: Question, answer: _Answer, order: Order) -> Score:
-    score = Score(question.criterion, answer.status, _in_frame(question.subject, order), estimator="decision")
+    subject = _in_frame(question.subject, order)
+    score = Score(question.criterion, answer.status, subject, estimator="decision", caught_mass=answer.mass)
     if answer.status != "ok":
         return score
     likeliest = _likeliest(question, answer)

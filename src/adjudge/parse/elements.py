@@ -1,4 +1,5 @@
-"""The elements of a field that are judged one by one: entries of a list, turns of a conversation, tool calls."""
+"""The elements of a field that are judged one by one: entries of a list, turns of a conversation, tool
+calls."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from .free.json_lists import text_of_entry
 from .free.lists import read_list
 
 
-class Entry(NamedTuple):
+class ElementEntry(NamedTuple):
     """One entry of a field that is judged as an element, and what
     stands before it, for elements that need their context.
     """
@@ -20,16 +21,18 @@ class Entry(NamedTuple):
     before: FieldValue = ""
 
 
-def _entries_of(value: FieldValue) -> list[Entry]:
+def _entries_of(value: FieldValue) -> list[ElementEntry]:
     """The entries of a list; an object is its text. A text is
     read as a list where it is one, and is otherwise one entry.
     """
     if isinstance(value, str):
         listing = read_list(value)
         return [
-            Entry(text) for text in (listing.entries if listing.status == "ok" else (value,)) if text.strip()
+            ElementEntry(text)
+            for text in (listing.entries if listing.status == "ok" else (value,))
+            if text.strip()
         ]
-    return [Entry(text) for entry in value if (text := _entry_text(entry)).strip()]
+    return [ElementEntry(text) for entry in value if (text := _entry_text(entry)).strip()]
 
 
 def _entry_text(entry: str | Message) -> str:
@@ -61,20 +64,20 @@ def _turns(value: FieldValue) -> Iterator[tuple[int, int, list[Message]]]:
         yield number, place, records
 
 
-def _assistant_turns(value: FieldValue) -> list[Entry]:
+def _assistant_turns(value: FieldValue) -> list[ElementEntry]:
     """The turns of the assistant that say something, each with the conversation before it."""
     if isinstance(value, str):
-        return [Entry(value, _BEGINNING)]
-    entries: list[Entry] = []
+        return [ElementEntry(value, _BEGINNING)]
+    entries: list[ElementEntry] = []
     for _, place, records in _turns(value):
         said = [record for record in records if not record.is_thought]
         if records[0].role in _ASSISTANT and any(record.content.strip() for record in said):
             text = "\n".join(record.shown for record in said if record.shown)
-            entries.append(Entry(text, value[:place] or _BEGINNING))
+            entries.append(ElementEntry(text, value[:place] or _BEGINNING))
     return entries
 
 
-def _tool_steps(value: FieldValue) -> list[Entry]:
+def _tool_steps(value: FieldValue) -> list[ElementEntry]:
     """The tool calls of an agent, each with its arguments and its result."""
     turns = list(_turns(value))
     results: dict[str, tuple[int, Message]] = {}
@@ -90,7 +93,7 @@ def _tool_steps(value: FieldValue) -> list[Entry]:
             if result is not None:
                 failed = " (the tool failed)" if result.is_error else ""
                 lines += [f"result in turn {at}{failed}:", _shortened(result.shown)]
-            entries.append(Entry("\n".join(lines)))
+            entries.append(ElementEntry("\n".join(lines)))
     return entries
 
 
@@ -101,7 +104,7 @@ def _shortened(text: str) -> str:
     return f"{text[:kept]}\n[… {len(text) - 2 * kept:,} characters left out …]\n{text[-kept:]}"
 
 
-ELEMENT_RULES: dict[str, Callable[[FieldValue], list[Entry]]] = {
+ELEMENT_RULES: dict[str, Callable[[FieldValue], list[ElementEntry]]] = {
     "entries": _entries_of,
     "assistant_turns": _assistant_turns,
     "tool_steps": _tool_steps,

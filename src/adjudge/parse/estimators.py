@@ -16,7 +16,7 @@ BY_RULE = "checked_by_rule"
 """The flag of a judgment that a rule made."""
 
 
-def judge(
+def estimated_judgment(
     protocol: Protocol,
     item: Item,
     call: Call,
@@ -29,6 +29,8 @@ def judge(
     expected value where log-probabilities were requested.
     """
     flags = (*flags, *reply.flags)
+    if call.is_ruled and not reply.text:  # an empty response, which nobody was asked about
+        return structs.replace(unanswered(protocol, "unparsed"), flags=flags)
     if protocol.answer.reader == "likelihood":
         judgment = read_likelihood(protocol, item, reply)
         return structs.replace(judgment, flags=tuple(dict.fromkeys((*flags, *judgment.flags))))

@@ -28,6 +28,8 @@ def said_in(text: str, answers: list[Span], answer: Answer) -> str:
         rest = plain[line_start:first] + plain[last:line_end]
         if len(rest) <= _LABEL_LINE and not _SAYS.search(_LABEL.sub("", rest)):
             first, last = line_start, line_end
+        elif (first, last) == (start, end):
+            continue  # a number in a sentence, which would say nothing without it
         plain = plain[:first] + plain[last:]
     return _OPENING.sub("", plain.replace(ASIDE, "")).strip(" \t\n*")
 
@@ -68,7 +70,8 @@ def _said_in_json(plain: str, answers: list[Span]) -> str | None:
 
 _SAYS = lazily(r"[^\W\d_]")
 _LABEL = lazily(
-    r"(?:final |overall )?(?:score|rating|result|verdict|评分|得分|分数|점수|gpt-4回答|分|점)|\(?\d+\s?[-–~]\s?\d+\)?",
+    r"(?:final |overall )?(?:score|rating|result|verdict|评分|得分|分数|점수|"
+    r"gpt-4回答|分|점)|\(?\d+\s?[-–~]\s?\d+\)?",
     re.I,
 )
 _OPENING = lazily(r"\A\s*(?:feedback|explanation|evaluation explanation)\s*[:：]\s*", re.I)
@@ -79,6 +82,7 @@ _LABEL_LINE = 100
 
 def _with_mark(plain: str, start: int, end: int, answer: Answer) -> Span:
     """The place of a value together with the tag or marker that it belongs to."""
+    usual = _with_usual_mark(plain, start, end)
     before, after = (answer.marker or "", "") if answer.reader == "marker" else ("", "")
     if answer.reader == "tag":
         before, after = f"<{answer.tag}>", f"</{answer.tag}>"
@@ -90,4 +94,23 @@ def _with_mark(plain: str, start: int, end: int, answer: Answer) -> Span:
     if after:
         place = plain.lower().find(after.lower(), end, end + len(after) + _MARK_REACH)
         end = place + len(after) if place >= 0 else end
-    return start, end
+    usual_start, usual_end = usual
+    return min(start, usual_start), max(end, usual_end)
+
+
+_MARK_BEFORE = lazily(
+    r"(?:(?:(?:final |overall |total )?(?:score|rating|result|grade|verdict)|评分|得分|分数|점수)"
+    r"\**\s*[:：=]\s*)?"
+    r"(?P<open>\[\[?\s*|<(?P<tag>[a-z_]{1,20})>\s*|\**)\Z",
+    re.I,
+)
+_MARK_AFTER = lazily(r"\s*(?:\]\]?|</[a-z_]{1,20}>|\**)(?:\s*/\s*\d+)?\**", re.I)
+
+
+def _with_usual_mark(plain: str, start: int, end: int) -> Span:
+    """The place with brackets, tags, bold or a label that judges put around a value, whatever was asked."""
+    before = _MARK_BEFORE.search(plain, max(0, start - 2 * _MARK_REACH), start)
+    if before is None or not before[0]:
+        return start, end
+    after = _MARK_AFTER.match(plain, end)
+    return before.start(), after.end() if after is not None else end

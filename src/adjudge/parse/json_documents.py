@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 Span = tuple[int, int]
 
 
-class Document(NamedTuple):
+class JsonDocument(NamedTuple):
     """One JSON object of a reply, with the place of every scalar in it."""
 
     value: dict[str, Any]
@@ -36,7 +36,7 @@ class Document(NamedTuple):
     """the last word of an object that never ends: a "1" there may have been going to be a "10\""""
 
 
-def find_documents(text: str) -> list[Document]:
+def find_documents(text: str) -> list[JsonDocument]:
     """The JSON objects of a reply that decode; if none does, the one that can be repaired."""
     candidates = _candidates(text)
     documents = [document for span in candidates if (document := _decoded(text, span)) is not None]
@@ -91,7 +91,7 @@ def _refuse_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
-def _decoded(text: str, span: Span) -> Document | None:
+def _decoded(text: str, span: Span) -> JsonDocument | None:
     body = text[span[0] : span[1]]
     try:
         value = _DECODER.decode(body)
@@ -100,7 +100,7 @@ def _decoded(text: str, span: Span) -> Document | None:
     if not isinstance(value, dict):
         return None
     places, doubled = _places(text, span)
-    return Document(value, span, places, doubled)
+    return JsonDocument(value, span, places, doubled)
 
 
 def _places(text: str, span: Span) -> tuple[dict[Path, Span], frozenset[Path]]:
@@ -134,16 +134,28 @@ def _is_key(text: str, at: int) -> bool:
     return text[at] == ":"
 
 
-def _repaired(text: str, span: Span) -> Document | None:
+_TWO_NUMBERS = re.compile(
+    r"(?P<colon>[\"']\s{0,4}:\s{0,4})(?P<value>-?[0-9]{1,8}(?:\.[0-9]{1,8})?(?![ \t]*(?://|#|/\*))"
+    r"(?![0-9.])[^\"'{}\[\],\n]{0,40}?(?:[0-9]|\?|\b(?:maybe|perhaps|or)\b)[^\"'{}\[\],\n]{0,40}?)(?=\s*[,}\n])"
+)
+"""A bare number beside another one or a doubt, as in `{"score": 3 or 4}`; behind `//` stands a comment."""
+
+
+def _with_doubts_kept(body: str) -> str:
+    """The object with such a value as one text: a repair would keep its first number alone."""
+    return _TWO_NUMBERS.sub(lambda found: f'{found["colon"]}"{found["value"]}"', body)
+
+
+def _repaired(text: str, span: Span) -> JsonDocument | None:
     # Only a broken reply pays for the import.
     import json_repair
 
     body = text[span[0] : span[1]]
     try:
-        value = json_repair.loads(body, skip_json_loads=True)
+        value = json_repair.loads(_with_doubts_kept(body), skip_json_loads=True)
     except (ValueError, RecursionError, IndexError, TypeError):
         return None
     if not isinstance(value, dict) or not value:
         return None
     cut = "" if body.rstrip().endswith("}") else body.rsplit(maxsplit=1)[-1].rsplit(":", 1)[-1].strip("\"'")
-    return Document(value, span, {}, frozenset(), is_repaired=True, cut=cut)
+    return JsonDocument(value, span, {}, frozenset(), is_repaired=True, cut=cut)

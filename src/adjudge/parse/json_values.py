@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from ..records import Reading, Scale
 from .asked.values import score_value
 from .free.option_names import OptionNames
-from .json_documents import Document, Path
+from .json_documents import JsonDocument, Path
 from .numbers.number import number_at
 from .text.characters import narrow
 from .text.patterns import lazily
+from .text.refusals import abstains
 
 _LOOSE = lazily(r"[\s_\-]+")
 
@@ -26,7 +27,7 @@ class FoundValue(NamedTuple):
     doubled: frozenset[Path]
 
 
-def look_up(document: Document, wanted: tuple[str, ...]) -> FoundValue | None:
+def look_up(document: JsonDocument, wanted: tuple[str, ...]) -> FoundValue | None:
     value: Any = document.value
     path: list[str | int] = []
     is_exact = True
@@ -120,7 +121,7 @@ def _number_in(written: str, entry: FoundValue, scale: Scale) -> Reading:
     number = number_at(written, 0)
     rest = written[number.until if number else 0 :].strip(" .。")
     if read is None or (number is not None and rest):
-        return Reading(status="unparsed", span=entry.span)
+        return Reading(status="refused" if abstains(written, 0) else "unparsed", span=entry.span)
     value, status, _ = read
     return Reading(value if status == "ok" else None, status, "anchored", entry.span)
 

@@ -99,14 +99,14 @@ def baselines(protocol: Protocol, item: Item) -> dict[str, str]:
     """
     target = _judged_input(protocol)
     judged = protocol.field_for(target, item.fields)
-    words = words_of(_text(item.fields[judged] if judged is not None else ""))
+    words = lower_words(_text(item.fields[judged] if judged is not None else ""))
     fields = (
         protocol.field_for(name, item.fields)
         for name in (*protocol.inputs, *protocol.optional)
         if name != target
     )
     others = [name for name in fields if name is not None]
-    source = words_of("\n".join(_text(item.fields[name]) for name in others))
+    source = lower_words("\n".join(_text(item.fields[name]) for name in others))
     notes = {"words": str(len(words))}
     share = copied_bigrams(words, source)
     if share is not None:
@@ -122,7 +122,8 @@ def _judged_input(protocol: Protocol) -> str:
 
 
 def copied_bigrams(words: list[str], source: list[str]) -> float | None:
-    """The share of a text's pairs of neighbouring words that stand in the source, too; none without a pair."""
+    """The share of a text's pairs of neighbouring words that stand in the source, too; none without a
+    pair."""
     pairs = list(pairwise(words))
     if not pairs:
         return None
@@ -130,7 +131,7 @@ def copied_bigrams(words: list[str], source: list[str]) -> float | None:
     return sum(pair in known for pair in pairs) / len(pairs)
 
 
-def words_of(text: str) -> list[str]:
+def lower_words(text: str) -> list[str]:
     """The words of a text, in lower case, without punctuation."""
     return _WORD.findall(text.lower())
 

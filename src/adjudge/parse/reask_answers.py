@@ -4,6 +4,8 @@ questions: when a judgment needs one, and what it then says.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import structs
 
 from ..records import Judgment, Score, Status
@@ -20,10 +22,35 @@ def needs_reask(judgment: Judgment) -> bool:
     return bool(statuses & REASKED) and "refused" not in statuses
 
 
-def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgment | None = None) -> Judgment:
+def with_reasks(
+    first: Judgment,
+    answers: Iterable[Judgment],
+    seen: Judgment | None = None,
+    values: frozenset[float] = frozenset(),
+) -> Judgment:
+    """The first judgment, with what is missing from the replies to the follow-up questions, in their order.
+
+    `seen` and `values` are as for `with_reask`.
+    """
+    judgment = first
+    for number, answer in enumerate(answers, 1):
+        if not needs_reask(judgment):
+            break
+        judgment = with_reask(judgment, answer, number, seen, values)
+    return judgment
+
+
+def with_reask(
+    first: Judgment,
+    second: Judgment,
+    number: int = 1,
+    seen: Judgment | None = None,
+    values: frozenset[float] = frozenset(),
+) -> Judgment:
     """The first judgment, with missing answers taken from the reply to the follow-up question of this number.
 
-    `seen` is what the first reply shows in any format: an answer that contradicts it is a conflict.
+    `seen` is what the first reply shows in any format, and `values` are those that it shows without being
+    readable: an answer that contradicts them is a conflict.
     """
     answers = {(score.criterion, score.subject): score for score in second.scores}
     shown = {
@@ -35,7 +62,14 @@ def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgmen
         if score.status not in REASKED or answer is None or answer.status != "ok":
             return score
         visible = shown.get((score.criterion, score.subject))
-        if visible is not None and score.status != "truncated" and visible.value != answer.value:
+        if score.status == "truncated":
+            # Without a span no answer in the format that was asked for had begun: that is the reasoning.
+            contradicts = score.span is not None and visible is not None and not _goes_on(visible, answer)
+        elif visible is not None:
+            contradicts = visible.value != answer.value
+        else:
+            contradicts = bool(values) and answer.value not in values
+        if contradicts:
             return structs.replace(score, status="conflicting", span=None)
         # The span of this value is in the second reply, not in the first.
         return structs.replace(
@@ -51,7 +85,8 @@ def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgmen
     judgment = structs.replace(first, scores=tuple(better(score) for score in first.scores))
     if first.choice_status not in REASKED or second.choice is None:
         return judgment
-    visible_choice = seen.choice if seen is not None and first.choice_status != "truncated" else None
+    is_seen = first.choice_status != "truncated" or first.choice_span is not None
+    visible_choice = seen.choice if seen is not None and is_seen else None
     if visible_choice is not None and visible_choice != second.choice:
         return structs.replace(judgment, choice_status="conflicting", choice_span=None)
     return structs.replace(
@@ -62,3 +97,10 @@ def with_reask(first: Judgment, second: Judgment, number: int = 1, seen: Judgmen
         choice_span=None,
         choice_reply=number,
     )
+
+
+def _goes_on(visible: Score, answer: Score) -> bool:
+    """Whether a value that was cut off may have been going to be the answer: a 1 may be the start of 10."""
+    if visible.value is None or answer.value is None:
+        return True
+    return f"{answer.value:g}".startswith(f"{visible.value:g}")

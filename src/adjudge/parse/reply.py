@@ -7,7 +7,7 @@ from msgspec import UNSET, structs
 from ..records import Answer, Item, Order, Protocol, Reading, Scale, Score, Subject
 from .asked.json_paths import JsonAnswer
 from .asked.ladder import read_chosen, read_named, read_scored, unread
-from .asked.score_pair import first_line_pair
+from .asked.score_pair import first_line_pair, labelled_pair
 from .evidence import grounded_share, judged_text, quotes_stand
 from .explanation import said_in
 from .text.patterns import lazily
@@ -51,7 +51,11 @@ class JudgeReply:
 
     def _pair_of_scores(self, name: str, scale: Scale) -> list[Score]:
         """A score for each of two responses, in the order shown."""
-        readings = first_line_pair(self.text, scale) or (unread(self.text), unread(self.text))
+        readings = (
+            first_line_pair(self.text, scale)
+            or labelled_pair(self.text, scale, self.answer.subjects)
+            or (unread(self.text), unread(self.text))
+        )
         for reading in readings:
             self._keep(reading)
         sides: tuple[Subject, Subject] = ("a", "b")

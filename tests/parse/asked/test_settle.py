@@ -23,6 +23,9 @@ MARKED = {
     "json": ("commentary-zh/evidence", '{{"score": {}}}'),
 }
 PROTOCOLS = {name: (load_protocol(protocol_id), form) for name, (protocol_id, form) in MARKED.items()}
+# Behind a score alone on the first line a label may head the reasons; only one behind which the judge
+# abstains takes the score back.
+FIRST_LINE = load_protocol("commentary-zh/structure")
 GRADED = structs.replace(
     load_protocol("geval/score"),
     answer=Answer(reader="label", labels=("GRADE",), options={"C": 1.0, "P": 0.5, "I": 0.0}),
@@ -36,6 +39,8 @@ UNREADABLE = (
     "???",
     "pending",
     "see above",
+    "(1-5)",
+    "3 or 4",
     "",
     "无法评分",
     "없음",
@@ -43,8 +48,10 @@ UNREADABLE = (
 
 pieces = st.sampled_from(
     [
-        *("5", "4", "A", "B", "[RESULT] 5", "[RESULT] A", "<score>5</score>", "Score: 5", "Fluency Score (1-5): 4", '{"score": 8}', "GRADE: C"),
-        *("I give it 5 out of 5.", "Response A is better.", "So the score is 4.", "\n", " ", ". ", "The text is clear. ", "5/5", "Feedback: fine. "),
+        *("5", "4", "A", "B", "[RESULT] 5", "[RESULT] A", "<score>5</score>", "Score: 5",
+        "Fluency Score (1-5): 4", '{"score": 8}', "GRADE: C"),
+        *("I give it 5 out of 5.", "Response A is better.", "So the score is 4.", "\n", " ", ". ",
+        "The text is clear. ", "5/5", "Feedback: fine. "),
     ]
 )  # fmt: skip
 replies = st.lists(pieces, max_size=8).map("".join)
@@ -74,17 +81,20 @@ def test_an_unreadable_mark_behind_any_reply_never_leaves_a_value(
 
 
 @settings(max_examples=tries(200))
-@given(replies, st.sampled_from(UNREADABLE[:6]))
+@given(replies, st.sampled_from(UNREADABLE))
 def test_nor_does_it_where_the_format_is_not_known(reply: str, content: str) -> None:
     assert read_score(f"{reply}\n[RESULT] 5 [RESULT] {content}", 1, 5).value is None
     assert read_choice(f"{reply}\n[RESULT] A [RESULT] {content}").value is None
     assert read_option(f"{reply}\n[RESULT] good [RESULT] {content}", ("good", "bad")).value is None
+    assert read_score(f"{reply}\n[[5]]\n[[{content}]]", 1, 5).value is None
+    assert read_choice(f"{reply}\n[[A]]\n[[{content}]]").value is None
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "status"),
     [
-        ("marker", "If it were flawless I would write [RESULT] 5. There is nothing to judge. [RESULT] N/A", "refused"),
+        ("marker", "If it were flawless I would write [RESULT] 5. There is nothing to judge. [RESULT] N/A",
+        "refused"),
         ("marker", "Good. [RESULT] 5\nRevised: [RESULT] none", "refused"),
         ("choice", "[RESULT] A at first glance. In the end: [RESULT] neither", "conflicting"),
         ("choice", "[RESULT] A at first glance. In the end: [RESULT] C", "conflicting"),
@@ -96,6 +106,12 @@ def test_nor_does_it_where_the_format_is_not_known(reply: str, content: str) -> 
 )  # fmt: skip
 def test_what_a_later_mark_says_is_why_there_is_no_value(kind: str, text: str, status: str) -> None:
     assert status_of(PROTOCOLS[kind][0], text) == status
+
+
+@pytest.mark.parametrize("later", ["最终得分：无法评分", "Score: N/A", "评分：不适用"])
+def test_a_score_on_the_first_line_is_taken_back_by_a_label_that_abstains(later: str) -> None:
+    assert status_of(FIRST_LINE, f"8\n结构清晰。\n{later}") == "refused"
+    assert status_of(FIRST_LINE, "8\n评分：结构清晰，层次分明。") == "ok"
 
 
 def test_a_grade_that_was_not_offered_does_not_leave_an_earlier_one() -> None:

@@ -14,11 +14,15 @@ from clock import LINEAR, growth
 from thorough import tries
 
 PIECES = (
-    *("4", "5", "0", "10", "4.5", "3/5", "4 out of 5", "four", "八分", "4점", "４", "1-5", "-1", "N/A", "★★★"),
-    *("Score: ", "score", "Rating: ", "[RESULT] ", "[[", "]]", "<score>", "</score>", "得分：", "점수: ", '"score": ', "{", "}", "Overall"),
-    *("A", "B", "C", "a", "Output (a)", "Response B", " is better", "I choose ", "tie", "[[A>B]]", "Winner: ", "not ", "equally good"),
-    *('"', "'", "“", "”", "「", "」", "`", "> ", "*", "_", "#", "<think>", "</think>", "\\", "\ufffc", "\x01", "\x02", "\u200b", "\x00"),
-    *(" ", "\n", "\n\n", ". ", ", ", ": ", "? ", "。", "The response ", "would be ", "Therefore, ", "I cannot evaluate this", "1. ", "2. ", "İ"),
+    *("4", "5", "0", "10", "4.5", "3/5", "4 out of 5", "four", "八分", "4점", "４", "1-5", "-1", "N/A", "★★★"),  # noqa: E501
+    *("Score: ", "score", "Rating: ", "[RESULT] ", "[[", "]]", "<score>", "</score>", "得分：", "점수: ",
+    '"score": ', "{", "}", "Overall"),
+    *("A", "B", "C", "a", "Output (a)", "Response B", " is better", "I choose ", "tie", "[[A>B]]",
+    "Winner: ", "not ", "equally good"),
+    *('"', "'", "“", "”", "「", "」", "`", "> ", "*", "_", "#", "<think>", "</think>", "\\", "\ufffc", "\x01",
+    "\x02", "\u200b", "\x00"),
+    *(" ", "\n", "\n\n", ". ", ", ", ": ", "? ", "。", "The response ", "would be ", "Therefore, ",
+    "I cannot evaluate this", "1. ", "2. ", "İ"),
 )  # fmt: skip
 
 replies = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
@@ -114,9 +118,12 @@ def test_a_quoted_marker_never_answers_for_the_judge(answer: str, words: str, qu
 
 
 HOSTILE = (
-    *("[", "[[a", '"', '"a ', "“", '\\"', "<", "<score>", "<think>", "*", "`", "```\n", "\n", " ", "7", "4 ", "4/5 ", "score: ", "score: 4 "),
-    *(":", "A ", "A is better ", "A is better. ", "Output (a) ", ".", "-", "> \n", "_", "#\n", "满分十分", "5점 만점에 ", "1-", "1,234,", "４分", '"a":'),
-    *('{"a":', "[RESULT] ", "not ", "is the ", "⭐", "one ", "I cannot ", "tie ", "4\n", "1. ", "(", "'", "=", "|", "\\boxed{", "【"),
+    *("[", "[[a", '"', '"a ', "“", '\\"', "<", "<score>", "<think>", "*", "`", "```\n", "\n", " ", "7",
+    "4 ", "4/5 ", "score: ", "score: 4 "),
+    *(":", "A ", "A is better ", "A is better. ", "Output (a) ", ".", "-", "> \n", "_", "#\n", "满分十分",
+    "5점 만점에 ", "1-", "1,234,", "４分", '"a":'),
+    *('{"a":', "[RESULT] ", "not ", "is the ", "⭐", "one ", "I cannot ", "tie ", "4\n", "1. ", "(", "'",
+    "=", "|", "\\boxed{", "【"),
 )  # fmt: skip
 
 

@@ -58,7 +58,8 @@ def test_replies_are_read_by_the_rule(table: str, group: dict[str, Any]) -> None
 
 
 ENDLESS = (
-    *("actually ", "no, 3 ", "-> 3", "wait, ", "4 + ", "1 2 ", "3 = ", "수정 ", "A不如", "the second response ", "not true that "),
+    *("actually ", "no, 3 ", "-> 3", "wait, ", "4 + ", "1 2 ", "3 = ", "수정 ", "A不如", "the second response ",  # noqa: E501
+    "not true that "),
     *("B가 A보다 ", "4? ", "5 - 2 = 3 "),
 )  # fmt: skip
 

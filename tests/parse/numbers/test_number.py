@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.parse.numbers.number import number_at, numbers
+from adjudge.parse.numbers.number import number_at, numbers_between
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_only_looks_like_a_number_is_none(text: str) -> None:
 
 def test_numbers_in_prose_leave_out_versions_money_and_parts_of_words() -> None:
     text = "GPT-4 paid $5 for v3, #2 and x1; between 1 and 5 I say 4."
-    assert [number.value for number in numbers(text)] == [4.0]
+    assert [number.value for number in numbers_between(text)] == [4.0]
 
 
 def test_a_number_too_long_to_be_meant_is_infinite() -> None:

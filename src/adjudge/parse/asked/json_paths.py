@@ -9,13 +9,16 @@ from ...records import How, Protocol, Reading, Scale, Subject
 from ..free.option import read_option
 from ..free.option_names import option_names
 from ..free.pair_names import options_for
-from ..json_documents import Document, find_documents
+from ..free.score import is_corrected
+from ..json_documents import JsonDocument, find_documents
 from ..json_values import FoundValue, flat, look_up, number_of, option_of
 from ..text.characters import narrow
 from ..text.own_voice import masked, set_aside, thoughts, window
 from .ladder import offered, read_free_score, unread
 
 _MISSING: Any = object()
+_LONGEST_TAIL = 2_000
+"""How much behind the last object is searched for a correction."""
 _LONGEST_PROSE = 200_000
 """No judge answers in more words than this; JSON may be longer."""
 
@@ -49,7 +52,14 @@ class JsonAnswer:
         if self.answer.options:
             names = option_names(tuple(self.answer.options))
             return self._settled(path, lambda entry: option_of(entry, names))
-        return self._settled(path, lambda entry: number_of(entry, scale))
+        reading = self._settled(path, lambda entry: number_of(entry, scale))
+        if reading.status == "ok" and len(self.protocol.criteria) == 1:
+            # Behind the last object, the judge may take its one score back in words.
+            end = self.documents[-1].span[1]
+            behind = Reading(reading.value, "ok", span=(end, end))
+            if is_corrected(self.text[: end + _LONGEST_TAIL], scale, behind):
+                return Reading(status="conflicting", span=reading.span)
+        return reading
 
     def choice(self) -> Reading:
         if not self.documents:
@@ -161,7 +171,7 @@ class JsonAnswer:
         rest = set_aside(self.text[self.documents[-1].span[1] :], quoted=False)
         return re.search(rf"[{{,]\s*[\"']{re.escape(key)}[\"']\s*:", rest) is not None
 
-    def _on_rung(self, reading: Reading, entry: FoundValue, document: Document) -> Reading:
+    def _on_rung(self, reading: Reading, entry: FoundValue, document: JsonDocument) -> Reading:
         is_strict = self.is_bare and entry.is_exact and not document.is_repaired
         # A choice is a string by nature; a score in quotation marks is not what was asked for.
         is_strict = is_strict and (isinstance(reading.value, str) or not isinstance(entry.value, str))

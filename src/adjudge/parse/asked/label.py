@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 
 from ...records import Reading
+from ..free.marks import LABEL, label_rank
+from ..text.own_voice import Span
 from ..text.patterns import lazily
 from .settle import MarkedValue, leads_line, loosely, marks_in, prepared, settle
 from .values import Value
@@ -13,16 +15,54 @@ from .values import Value
 
 def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | None:
     """`Coherence Score (1-5): 4`. A label at the start of a line outranks one inside a sentence."""
-    plain = prepared(text)
-    found = [marks_in(plain, _label_pattern(label), value) for label in labels]
-    unread = [mark for marks in found for mark in marks if _is_unread_answer(plain, mark)]
-    for marks in found:
-        values = [mark for mark in marks if mark.is_readable]
-        leading = [mark for mark in values if leads_line(plain, mark.mark)]
-        if values:
-            return settle(sorted([*(leading or values), *unread], key=lambda mark: mark.mark), text)
-    reading = settle(sorted(unread, key=lambda mark: mark.mark), text)
-    return reading or (Reading(status="unparsed") if any(found) else None)
+    plain = _with_headings(prepared(text), text, labels)
+    by_place: dict[Span, MarkedValue] = {}
+    for mark in (mark for label in labels for mark in marks_in(plain, _label_pattern(label), value)):
+        # Of two labels before one value, the longer one counts: "Final score" and the "score" in it.
+        if mark.span not in by_place or mark.mark < by_place[mark.span].mark:
+            by_place[mark.span] = mark
+    found = sorted(by_place.values(), key=lambda mark: mark.mark)
+    values = [mark for mark in found if mark.is_readable and label_rank(plain, mark.mark)]
+    leading = [mark for mark in values if _leads_line(plain, mark.mark)]
+    if leading:
+        # Behind them, only a label that names nothing else revises the answer.
+        last = leading[-1].mark
+        behind = [mark for mark in values if mark.mark > last and label_rank(plain, mark.mark) >= LABEL]
+        values = leading + behind
+    unread = [mark for mark in found if _is_unread_answer(plain, mark)]
+    reading = settle(sorted([*values, *unread], key=lambda mark: mark.mark), text)
+    return reading or (Reading(status="unparsed") if found else None)
+
+
+def _with_headings(plain: str, text: str, labels: tuple[str, ...]) -> str:
+    """The text with a colon in the place of the line end behind a heading that is a label: "## Score\\n4"."""
+    if "#" not in text and "**" not in text:
+        return plain
+    for heading in _heading_pattern(labels).finditer(text):
+        plain = plain[: heading.end() - 1] + ":" + plain[heading.end() :]
+    return plain
+
+
+@lru_cache(maxsize=64)
+def _heading_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
+    either = "|".join(loosely(label) for label in labels)
+    return re.compile(
+        rf"^[ \t]{{0,3}}(?:#{{1,6}}[ \t]{{1,3}}(?:\*\*)?|\*\*)(?:{either})"
+        r"(?:\*\*)?[ \t]{0,3}\n(?=\s{0,3}\S)",
+        re.I | re.M,
+    )
+
+
+_QUALIFIED = lazily(
+    r"(?:(?:my|the|so|thus|therefore|hence|final|overall|revised|corrected|updated|adjusted|new|최종|종합|수정(?:된)?|"
+    r"最终|最終|综合|修正后?)[\s,:]{0,2}){1,3}$"
+)
+"""Words before a label that leads its line all the same: "My final score:"."""
+
+
+def _leads_line(plain: str, at: int) -> bool:
+    words = _QUALIFIED.search(plain, max(0, at - 32), at)
+    return leads_line(plain, words.start() if words else at)
 
 
 def _is_unread_answer(plain: str, mark: MarkedValue) -> bool:
@@ -31,13 +71,15 @@ def _is_unread_answer(plain: str, mark: MarkedValue) -> bool:
     """
     if mark.is_readable:
         return False
-    claims = mark.status == "refused" or _COLON_BEHIND.match(plain, mark.span[1]) is not None
+    has_colon = ":" in plain[mark.mark : mark.span[1]]
+    claims = mark.status == "refused" or has_colon or _COLON_BEHIND.match(plain, mark.span[1]) is not None
     return claims and _ABOUT_LABEL.search(plain, max(0, mark.mark - 24), mark.mark) is None
 
 
 _COLON_BEHIND = lazily(r"\s{0,3}(?:\([^()\n]{0,40}\)|\[[^\[\]\n]{0,40}\])?\s{0,3}[:=]")
 _ABOUT_LABEL = lazily(
-    r"\b(?:for|of|behind|about|regarding|explain(?:s|ing)?|justif(?:y|ies|ying))\s(?:the|this|that|my|its|a)\s(?:final\s|overall\s)?$",
+    r"\b(?:for|of|behind|about|regarding|explain(?:s|ing)?|justif(?:y|ies|ying))\s(?:the|this|that|my|its|"
+    r"a)\s(?:final\s|overall\s)?$",
     re.I,
 )
 """What makes a label the subject of a heading: "Reason for the score:"."""

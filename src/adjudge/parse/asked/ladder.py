@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeGuard
 
 from ...records import Answer, Reading, Scale
-from ..free.choice import read_choice
+from ..free.choice import is_choice_corrected, read_choice
 from ..free.option import is_option_corrected, read_option
 from ..free.option_names import option_names, option_value
 from ..free.score import is_corrected, read_score
@@ -23,6 +23,7 @@ from ..text.refusals import declines
 from .first_line import read_first_line
 from .label import read_label
 from .marker import read_marker
+from .plugin_reader import is_of_plugin, read_by_plugin
 from .ranking import read_ranking
 from .tag import read_tag
 from .values import Value, choice_value, score_value
@@ -42,18 +43,23 @@ _PLAIN_NUMBER = lazily(r"[0-9]+(?:\.[0-9]+)?")
 
 def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
     """The one score of a reply that is not JSON."""
+    if is_of_plugin(answer):
+        return read_by_plugin(answer, text, scale)
 
     def free(reply: str) -> Reading:
         return read_free_score(reply, scale)
 
     reading = _read(answer, text, score_value(scale), _PLAIN_NUMBER, free)
-    if reading.status == "ok" and answer.reader in _MARKED and is_corrected(text[:_LONGEST], scale, reading):
+    is_placed = answer.reader in _MARKED or answer.reader == "first_line"
+    if reading.status == "ok" and is_placed and is_corrected(text[:_LONGEST], scale, reading):
         return Reading(status="conflicting", span=reading.span)
     return reading
 
 
 def read_chosen(answer: Answer, text: str) -> Reading:
     """The one choice of a reply that is not JSON: first, second or tie, in the order shown."""
+    if is_of_plugin(answer):
+        return read_by_plugin(answer, text, None)
     options, tie = offered(answer)
     if answer.reader == "ranking":
         ranked = read_ranking(text, options, tie is not None)
@@ -64,7 +70,14 @@ def read_chosen(answer: Answer, text: str) -> Reading:
     def free(reply: str) -> Reading:
         return read_choice(reply, options, tie is not None)
 
-    return _read(answer, text, choice_value(options, tie), re.compile(words), free)
+    reading = _read(answer, text, choice_value(options, tie), re.compile(words), free)
+    if (
+        reading.status == "ok"
+        and answer.reader in _MARKED
+        and is_choice_corrected(text[:_LONGEST], options, tie is not None, reading)
+    ):
+        return Reading(status="conflicting", span=reading.span)
+    return reading
 
 
 def read_named(answer: Answer, text: str) -> Reading:

@@ -1,10 +1,12 @@
-"""Two scores on the first line, one for each response in the order shown: `8 9`."""
+"""Two scores, one for each response in the order shown: `8 9` on the first line, or each behind a name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
-from ...records import How, Reading, Scale, Status
+from ...records import How, Reading, Scale, Status, Subject
 from ..numbers.number import Number, number_at
 from ..text.characters import narrow, without_emphasis
 from ..text.own_voice import ASIDE, set_aside
@@ -12,6 +14,9 @@ from ..text.patterns import lazily
 
 _FIRST_LINE = 480
 """More than a first line that holds two scores, with white space before it."""
+
+_LAST_LINES = 20_000
+"""How much of the end of a reply is searched for two labelled scores, in characters."""
 
 _NAMED = lazily(
     r"(?:assistant|response|answer|model|output|candidate)\s?#?[(]?[12ab][)]?(?:'s\s\w{1,12})?\s?[:=]"
@@ -41,6 +46,34 @@ def first_line_pair(text: str, scale: Scale) -> tuple[Reading, Reading] | None:
         _reading(number, scale, start, "strict" if is_bare else "anchored") for number in numbers
     )
     return first, second
+
+
+def labelled_pair(text: str, scale: Scale, subjects: Mapping[Subject, str]) -> tuple[Reading, Reading] | None:
+    """A score behind the name of each response: "Score of the Assistant 1: 8"; none where one is missing."""
+    plain = without_emphasis(set_aside(narrow(text[-_LAST_LINES:])))
+    start = max(0, len(text) - _LAST_LINES)
+    readings = []
+    for name in (subjects.get("a", "A"), subjects.get("b", "B")):
+        numbers = [
+            number
+            for label in _label_of(name).finditer(plain)
+            if (number := number_at(plain, label.end())) is not None
+        ]
+        if not numbers:
+            return None
+        differ = len({number.value for number in numbers}) > 1
+        readings.append(
+            Reading(status="conflicting") if differ else _reading(numbers[-1], scale, start, "anchored")
+        )
+    return readings[0], readings[1]
+
+
+@lru_cache(maxsize=32)
+def _label_of(name: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"\b{re.escape(name)}(?:'s\s(?:score|rating|answer|response))?(?:\s(?:score|rating))?\s?[:=]\s{{0,3}}",
+        re.I,
+    )
 
 
 def _numbers_of(line: str) -> list[Number]:

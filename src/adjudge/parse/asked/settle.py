@@ -10,16 +10,18 @@ import re
 from typing import NamedTuple
 
 from ...records import Reading, Status
-from ..numbers.counted import is_entry
+from ..numbers.not_scores import is_entry
 from ..numbers.number import number_at
-from ..text.characters import narrow, without_emphasis
+from ..text.characters import folded, narrow, without_emphasis
+from ..text.given import is_given
 from ..text.own_voice import ASIDE, Span, fences, set_aside
 from ..text.patterns import lazily
 from ..text.refusals import abstains
 from .values import Value, value_from
 
 _RANGE = lazily(
-    r"\s{0,3}[(\[]?\s?[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|/|에서)\s?[0-9]{1,3}\s?(?:점|分)?\s?[)\]]", re.I
+    r"\s{0,3}(?::\s?(?=[(\[]))?[(\[]?\s?[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|/|에서)\s?[0-9]{1,3}\s?(?:점|分)?\s?[)\]]",
+    re.I,
 )
 
 
@@ -33,6 +35,8 @@ class MarkedValue(NamedTuple):
     """the value alone; where there is none, the end of the mark"""
     mark: int
     """where the mark begins"""
+    is_given: bool = True
+    """whether the judge gives it, and does not say what it would give, or what another person wrote"""
 
     @property
     def is_readable(self) -> bool:
@@ -60,7 +64,8 @@ def settle(marks: list[MarkedValue], text: str) -> Reading | None:
     spoken = [mark for mark in own if mark.is_readable and judge_text[mark.span[0]] != ASIDE]
     answers = spoken or _boxed([mark for mark in marks if mark.is_readable], text)
     # A readable mark whose value stands in a quotation is one that cannot be read.
-    unread = [mark for mark in own if mark not in answers]
+    read = {mark.mark for mark in answers}
+    unread = [mark for mark in own if mark.mark not in read and (mark.is_given or not answers)]
     if not answers:
         status: Status = "refused" if unread and unread[-1].status == "refused" else "unparsed"
         return Reading(status=status, span=unread[-1].span if unread else None)
@@ -107,7 +112,8 @@ _BOX = 160
 
 
 def prepared(text: str) -> str:
-    return without_emphasis(narrow(text))
+    """The text in small letters, with narrow characters and without emphasis; every place stays."""
+    return folded(without_emphasis(narrow(text)))
 
 
 def marks_in(plain: str, pattern: re.Pattern[str], value: Value) -> list[MarkedValue]:
@@ -119,7 +125,10 @@ def marks_in(plain: str, pattern: re.Pattern[str], value: Value) -> list[MarkedV
         read = value_from(plain, at, len(plain), value)
         # So many lists are no judge's; looking for the next entry of each would take long.
         if read is not None and (count > _MOST_LISTS or not _counts(plain, match.start(), read[2][0])):
-            marks.append(MarkedValue(*read, match.start()))
+            if is_given(plain, match.start(), read[2][1]):
+                marks.append(MarkedValue(*read, match.start()))
+            else:
+                marks.append(MarkedValue(None, "unparsed", (match.start(), at), match.start(), False))
         else:
             marks.append(unread_mark(plain, match.start(), at))
     return marks

@@ -12,37 +12,47 @@ import re
 from collections.abc import Iterable
 
 from ...records import How, Reading
-from ..numbers.counted import is_answer_box
+from ..numbers.not_scores import is_answer_box
 from ..text.characters import folded, narrow, without_emphasis
+from ..text.given import is_given
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
 from ..text.patterns import lazily
 from ..text.refusals import abstains, declines
 from .corrections import corrections
-from .marks import ANSWER_WORDS, BOX, VERDICT_WORDS, Mark, hard_marks, labels, unread_behind
-from .pair_names import FoundChoice, Options, options_for
+from .marks import ANSWER_WORDS, BOX, VERDICT_WORDS, AnswerMark, hard_marks, labels, unread_behind
+from .pair_names import FoundChoice, Options, Side, options_for
 from .said_winners import is_quiz, verdict_said
 
 _BARE_MARKED = lazily(
-    r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",
+    r"\[\[\s?([^\[\]\n]{1,60}?)\s?\]\]|\[(?:result|verdict)\]\s?([^\[\]\n]{1,60})|<(verdict|winner|answer|"
+    r"choice|result)>\s?([^<\n]{1,60}?)\s?</\3>",
     re.I,
 )
 _FILLER = lazily(
     r"[\s\"'`“”‘’(\[{:=|]{0,10}"
-    r"(?:(?:the|my|is|i|would|choose|select|prefer|pick|final|verdict|winner|answer|choice|better|best|that|an?\b(?=\s(?:tie|draw)))"
+    r"(?:(?:the|my|is|i|would|choose|select|prefer|pick|final|verdict|winner|answer|choice|better|best|that|"
+    r"an?\b(?=\s(?:tie|draw)))"
     r"(?![a-z])[\s:\"'(\[]{1,4}){0,5}"
 )
 _OPENING = lazily(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`]|\s){0,6}")
 _HEAD_ENDS = lazily(r"\s{0,2}(?:$|[\n,;!.(\[=，；！。（\ufffc)]|:|[-–—]\s)")
-_LAST_BRACKETS = lazily(r"(?:\A|(?<=[.!?。\n])|(?<=[.!?。]\s))[\[(]([^\[\]()\n]{3,40})[\])][.\s]*+\Z")
+_LAST_BRACKETS = lazily(
+    r"(?:\A|(?<=[.!?…。！？\n])|(?<=[.!?…。！？]\s))[\[(]([^\[\]()\n]{3,40})[\])][.\s]*+\Z"
+)
 _LAST_LINE = lazily(r"\n[ \t]*+([^\s][^\n]{0,40})$")
 _LAST_SENTENCE = lazily(r"[.!?。][ \t]{1,2}([^\s.!?。][^\n.!?。]{0,20}[.。]?)$")
+_LAST_CLAUSE = lazily(
+    r"(?:[.!?。,;:\n]\s{0,2}|\A)(?:and\s)?(?:so|therefore|thus|hence|overall|ultimately|finally|in\sthe\send|on\sbalance|"
+    r"all\sin\sall|also|insgesamt|daher|因此|所以|따라서)[,:]?\s{0,2}([^\s][^.!?。\n]{0,30}[.。!]?)\s*+\Z"
+)
 _REPLACED_ENDS = lazily(r"\s?(?:$|[.!,;\n)\]。]|(?:is|as|wins|gives|because|since|for)\b)")
 _OF_TASK = lazily(r"(?:\b(?:own|correct|right|reference|true|actual|expected|gold)|'s)\s(?:final\s)?$")
 _ENTRY = lazily(r"\.[ \t]++\S")
 _AGAINST = lazily(r"[ ]?\([^()\n]{0,60}\)\s?(?:,\s)?(?:vs|versus|and|or|while|whereas|but)\b")
 _ORDINAL_WINS = lazily(
-    r"the\s(first|second)\s(?:response|answer|one|output|option|summary)\s(?:is|was|wins)\b(?:\s\w{1,16}){0,2}"
+    r"the\s(first|second)\s(?:response|answer|one|output|option|summary)\s(?:is|was|wins)\b(?:\s\w{1,16}){0,"
+    r"2}"
 )
 _PLAIN_TIE = lazily(r"(?:an?\s)?(?:tie|draw|平|동점|무승부|引)")
 
@@ -90,6 +100,30 @@ def _anchored(reply: str, names: Options) -> FoundChoice | Reading | None:
     return _corrected(cased, judge_text, choice, names) if isinstance(choice, FoundChoice) else choice
 
 
+def is_choice_corrected(text: str, options: tuple[str, str], tie: bool, reading: Reading) -> bool:
+    """Whether the judge replaces a choice that was read in the whole reply by the other one behind it."""
+    side = _SIDES.get(reading.value)
+    if reading.span is None or side is None:
+        return False
+    if not corrections(folded(narrow(text[reading.span[1] :])), 0):
+        return False
+    cased = without_emphasis(set_aside(narrow(text)))
+    judge_text, names = folded(cased), options_for(options, tie)
+    if _corrected(cased, judge_text, FoundChoice(side, *reading.span), names).side != side:
+        return True
+    for correction in corrections(judge_text, reading.span[1]):
+        led = _LEADS_TO.match(judge_text, correction.at) if correction.announced else None
+        changed = names.value_at(judge_text, led.end()) if led else None
+        if changed is not None and changed.side != side:
+            return True
+    return False
+
+
+_SIDES: dict[object, Side] = {"first": "first", "second": "second", "tie": "tie"}
+_LEADS_TO = lazily(r"[^.!?:\n]{0,60}:\s{0,2}")
+"""The words from an announced correction to the colon before the new choice."""
+
+
 def _corrected(cased: str, judge_text: str, choice: FoundChoice, names: Options) -> FoundChoice:
     """The choice, or the one that the judge replaces it by further on."""
     if not names.may_name_other(choice, cased, judge_text):
@@ -112,7 +146,7 @@ def _spoken(reply: str, cased: str, judge_text: str, names: Options) -> FoundCho
     if marked is not None:
         return marked
     opening = _bracketed(judge_text, names) or _opening(cased, judge_text, names)
-    verdict = verdict_said(cased, judge_text, names)
+    verdict = _concluded(cased, judge_text, names) or verdict_said(cased, judge_text, names)
     if opening is not None:
         is_contradicted = isinstance(verdict, FoundChoice) and verdict.side != opening.side
         if verdict is None and judge_text.startswith(":", opening.end):
@@ -159,20 +193,20 @@ def _marked(judge_text: str, names: Options) -> FoundChoice | Reading | None:
     return Reading() if is_marker else None
 
 
-def _is_of_task(judge_text: str, mark: Mark) -> bool:
+def _is_of_task(judge_text: str, mark: AnswerMark) -> bool:
     """Whether a label announces the answer to the task: "My own answer:", "The correct answer:"."""
     return _OF_TASK.search(judge_text, max(0, mark.start - 16), mark.start) is not None
 
 
-def _values(judge_text: str, marks: Iterable[Mark], names: Options) -> list[FoundChoice]:
+def _values(judge_text: str, marks: Iterable[AnswerMark], names: Options) -> list[FoundChoice]:
     marked = [(mark, value) for mark in marks if (value := _value_after(judge_text, mark.at, names))]
     return [value for mark, value in marked if not _is_no_choice(judge_text, mark, value, names)]
 
 
-def _is_no_choice(judge_text: str, mark: Mark, value: FoundChoice, names: Options) -> bool:
+def _is_no_choice(judge_text: str, mark: AnswerMark, value: FoundChoice, names: Options) -> bool:
     """Whether what stands behind a mark is asked, or heads the first of two passages below it."""
     end = _closed(judge_text, value.end)
-    if judge_text.startswith(("?", " ?"), end):
+    if judge_text.startswith(("?", " ?"), end) or not is_given(judge_text, mark.start, end):
         return True
     is_below = judge_text.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
     return is_below and value.side != "tie" and _labels_other(judge_text, value, names)
@@ -254,6 +288,16 @@ def _closing(judge_text: str, names: Options) -> FoundChoice | None:
         if value is not None and not judge_text[_closed(judge_text, value.end) : end].strip(" .。")
         else None
     )
+
+
+def _concluded(cased: str, judge_text: str, names: Options) -> FoundChoice | None:
+    """The option that the last clause concludes with and that ends the reply: "…, so B.", "Overall A."."""
+    last = _LAST_CLAUSE.search(judge_text, max(0, len(judge_text) - 60))
+    value = _value_after(judge_text, last.start(1), names) if last else None
+    if value is None or judge_text[_closed(judge_text, value.end) :].strip(" .。!\n입니이다"):
+        return None
+    is_small_letter = value.end - value.start == 1 and cased[value.start].islower()
+    return None if is_small_letter else value
 
 
 def _closed(judge_text: str, end: int) -> int:

@@ -1,4 +1,4 @@
-"""The places where a judge takes an answer back: "Correction: x", "on second thought, x", "4 → 3", 更正, 수정.
+"""Where a judge takes an answer back: "Correction: x", "on second thought, x", "4 → 3", 更正, 수정.
 
 The text must be narrow, folded and without emphasis, with everything repeated set aside.
 """
@@ -42,6 +42,7 @@ _CORRECTING: dict[str, str] = {
     "no, ": r"",
     "sorry": r"\s?[,:]",
     "不,": r"",
+    "不对": r"",
     "更正": r"",
     "修正": r"",
     "纠正": r"",
@@ -91,12 +92,17 @@ MOST_CORRECTIONS = 20
 """How often one of these words is looked at."""
 
 _TO_NEW_ANSWER = lazily(
-    r"(?:[\s:,;.!\"'(\[…–—-]|(?:i'd|i'll|i'm|it's|that's|this|that|its|it|i|is|was|would|will|should|must|be|the|my|to|as|of|at|say|think|feel|no|wait|so|now|"
-    r"again|after|upon|re-?reading|re-?considering|reflection|final|overall|correct|corrected|revised|revise|new|true|actual|right|more|like|fair|fairer|"
-    r"too|high|low|generous|harsh|strict|lenient|down|up|only|just|better|best|winner|which|and|but|or|rather|actually|instead|"
+    r"(?:[\s:,;.!\"'(\[…–—-]|(?:i'd|i'll|i'm|it's|that's|this|that|its|it|i|is|was|would|will|should|must|be|"
+    r"the|my|to|as|of|at|say|think|feel|no|wait|so|now|"
+    r"again|after|upon|re-?reading|re-?considering|reflection|final|overall|correct|corrected|revised|revise|"
+    r"new|true|actual|right|more|like|fair|fairer|"
+    r"too|high|low|generous|harsh|strict|lenient|down|up|only|just|better|best|winner|which|and|but|or|"
+    r"rather|actually|instead|"
     r"a(?=\s(?:[0-9]|zero|one|two|three|four|five|six|seven|eight|nine|ten|score|rating))"
-    r"|scor(?:e|ing)|rat(?:e|ing)|grade|answer|verdict|choice|choose|choosing|select|pick|prefer|go|with|giv(?:e|ing)|mak(?:e|ing)|mean|meant|"
-    r"lower(?:ing)?|rais(?:e|ing)|reduc(?:e|ing)|increas(?:e|ing)|chang(?:e|ed|ing)|set|assign|award|deserves|merits|response|summary|mind)(?![a-z])"
+    r"|scor(?:e|ing)|rat(?:e|ing)|grade|answer|verdict|choice|choose|choosing|select|pick|prefer|go|with|"
+    r"giv(?:e|ing)|mak(?:e|ing)|mean|meant|"
+    r"lower(?:ing)?|rais(?:e|ing)|reduc(?:e|ing)|increas(?:e|ing)|chang(?:e|ed|ing)|set|assign|award|"
+    r"deserves|merits|response|summary|mind)(?![a-z])"
     r"|最终|得分|评分|分数|应该|[应为给打到是我后]|점수는|점수를|점수){0,40}+"
 )
 _TYING = lazily(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records import Reading, Scale
 from ..asked.ladder import unread
-from ..json_documents import Document, Path, find_documents
+from ..json_documents import JsonDocument, Path, find_documents
 from ..json_values import FoundValue, flat, number_of
 from ..text.own_voice import masked, thoughts, window
 
@@ -95,7 +95,7 @@ def _settled(readings: list[Reading]) -> Reading:
     return readings[-1]
 
 
-def _on_rung(reading: Reading, entry: FoundValue, document: Document, is_bare: bool) -> Reading:
+def _on_rung(reading: Reading, entry: FoundValue, document: JsonDocument, is_bare: bool) -> Reading:
     if reading.status not in ("ok", "out_of_range"):
         return reading
     is_strict = (
@@ -117,7 +117,7 @@ def _read(entry: FoundValue, scale: Scale | None) -> Reading:
 
 
 def _places_of(
-    document: Document, criterion: str, scale: Scale | None, *, alone: bool
+    document: JsonDocument, criterion: str, scale: Scale | None, *, alone: bool
 ) -> Iterator[FoundValue]:
     """The values that may be the criterion's answer: under its name, or the only answer there is."""
     keys = _SCORE_KEYS if scale is not None else _CHOICE_KEYS
@@ -171,7 +171,7 @@ def _only_answer(value: dict[str, Any], scale: Scale | None) -> list[str]:
     return numbers if len(numbers) == 1 else []
 
 
-def _value_at(document: Document, path: Path, value: Any) -> FoundValue:
+def _value_at(document: JsonDocument, path: Path, value: Any) -> FoundValue:
     return FoundValue(
         value, path, document.places.get(path, document.span), True, document.cut, document.doubled
     )

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ...records import Status
+from ..numbers import european
 from ..text.patterns import lazily
 from ..text.refusals import abstains
 
@@ -31,33 +32,46 @@ MOST_MARKS = 2_000
 """No judge marks its answer more often; what comes later is not looked at."""
 
 SCORE_WORDS = tuple(
-    "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 총점 평가 스코어 スコア 点数 得点 評価".split()
+    "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 총점 평가 스코어"
+    " スコア 点数 得点 評価".split()
+    + european.SCORE_WORDS
+    + [european.FINAL_NOTE]
 )
 VERDICT_WORDS = tuple(
     "verdict winner preference preferred decision result judgment judgement better best chosen vote overall "
+    "gewinner sieger urteil gagnant vainqueur ganador vincitore vencedor veredicto verdetto "
+    "победитель вердикт "
     "结论 胜者 获胜者 判定 裁决 승자 판정 선택 勝者 判決".split()
 )
 ANSWER_WORDS = tuple(
-    "answer choice selection selected conclusion output 选择 选项 答案 结果 判断 결과 정답 결론 選択 結論".split()
+    "answer choice selection selected conclusion output "
+    "选择 选项 答案 结果 判断 결과 정답 결론 選択 結論".split()
 )
 """Words that may also name something else: the judge's own answer to the task, a section."""
 
 _FINAL = lazily(
-    r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
+    r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|"
+    r"adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
 )
 _NOT_AN_ANSWER = lazily(
-    r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|probability|weight|reference|"
-    r"threshold|baseline|previous|prior|earlier|initial|tentative|provisional|preliminary|requested|suggested|claimed|desired|target|expected|"
-    r"deduct(?:ed|ions?)|penalt(?:y|ies)|errors|mistakes|example|(?<!on\sa\s)scale|range|index|id|count|number|version|position|rank|year|date|page|"
-    r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|满分|滿分|最高|最低|之前|扣分|만점|감점|이전|置信|信心|신뢰"
+    r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|"
+    r"probability|weight|reference|impression|"
+    r"threshold|baseline|previous|prior|earlier|initial|tentative|provisional|preliminary|requested|"
+    r"suggested|claimed|desired|target|expected|"
+    r"deduct(?:ed|ions?)|penalt(?:y|ies)|errors|mistakes|example|(?<!on\sa\s)scale|range|index|id|count|"
+    r"number|version|position|rank(?:ing)?|year|date|page|"
+    r"line|step|length|words?|tokens?|human|f1|bleu|rouge|credit)\b|初步|初始|满分|滿分|最高|最低|之前|扣分|만점|감점|이전|置信|信心|신뢰"
 )
 _COUNTED = lazily(
     # Part labels only: "for this reason the score: 4" is one of a score.
-    r"\b(?:strengths?|weakness(?:es)?|pros|cons|reasons?|issues?|problems?|faults?|lost|missed|found|priority|severity|temperature|improvements?|"
-    r"suggestions?|recommendations?|findings|observations?|notes?|steps?|time|day|chapter|section|question|item|figure|table|"
+    r"\b(?:strengths?|weakness(?:es)?|pros|cons|reasons?|issues?|problems?|faults?|lost|missed|found|"
+    r"priority|severity|temperature|improvements?|"
+    r"suggestions?|recommendations?|findings|observations?|notes?|steps?|time|day|chapter|section|question|"
+    r"item|figure|table|"
     r"sources?|references?|citations?|examples?|instructions?|facts?|claims?|sentences?|paragraphs?)\b"
     r"|优点|缺点|不足|理由|原因|建议|장점|단점|이유|개선|참고|参考答案|标准答案|正确答案"
-    r"|(?:'s|\b(?:student|reference|expected|correct|actual|true|ground|gold|right))\b[^\n]{0,24}\b(?:answer|result|solution|output|value|response)\b"
+    r"|(?:'s|\b(?:student|reference|expected|correct|actual|true|ground|gold|right))\b[^\n]{0,24}\b(?:answer|"
+    r"result|solution|output|value|response)\b"
 )
 """Labels of what a judge counts, numbers or quotes, and of another person's result."""
 
@@ -69,10 +83,10 @@ _PLAIN = frozenset(
 )
 _PLAIN_CJK = lazily(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
 _NOT_WORDS = lazily(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
-_CLAUSE_ENDS = frozenset("\n.;!?|:,({[\"'“”。，；：！？、>\ufffc")
+_CLAUSE_ENDS = frozenset("\n.;!?|:,({[\"'“”。，；：！？、>…\ufffc")
 
 
-class Mark(NamedTuple):
+class AnswerMark(NamedTuple):
     """Where a marked answer begins, where its mark begins, and how strong the claim is."""
 
     start: int
@@ -84,10 +98,11 @@ class Mark(NamedTuple):
 def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
     either = "|".join(words)
     return re.compile(
-        r"\[\[(?=[^\[\]\n]{1,40}\]\])"
+        r"\[\[(?=[^\[\]\n]{0,40}\]\])"
         rf"|\[(?:(?:final|overall|my)[\s_])?(?:{either})s?(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
         rf"|<(?:(?:final|overall)[\s_-])?(?:{either})s?\s{{0,4}}>"
-        rf"|(?:\A|(?<=\n)|(?<=[.!?。])|(?<=[.!?。]\s))\((?:(?:final|overall)\s)?(?:{either})s?[:\s]{{1,3}}(?=[^()\n]{{1,12}}\)[.。]?\s*+(?:\n|\Z))"
+        r"|(?:\A|(?<=\n)|(?<=[.!?。])|(?<=[.!?。"
+        rf"]\s))\((?:(?:final|overall)\s)?(?:{either})s?[:\s]{{1,3}}(?=[^()\n]{{1,12}}\)[.。]?\s*+(?:\n|\Z))"
         r"|<answer>\s{0,2}|\\boxed\{(?:\\(?:text|mathrm|mathbf|textbf)\{)?"
         rf"|【(?:最终|最終|总|综合|최종|final\s)?(?:{either})】[:\s]{{0,4}}"
     )
@@ -117,38 +132,38 @@ _LATER_LABEL = lazily(r"[.;,|][ \t]{0,2}([^\W\d_][^\n.;,|:]{1,30})$")
 _KEY = lazily(r"[\"']([^\"'\n:]{1,40})[\"']\s{0,4}:\s{0,4}")
 
 
-def hard_marks(text: str, words: tuple[str, ...]) -> list[Mark]:
+def hard_marks(text: str, words: tuple[str, ...]) -> list[AnswerMark]:
     """Brackets, markers and tags, in order."""
     if not any(sign in text for sign in "[<\\【("):
         return []
-    marks: list[Mark] = []
+    marks: list[AnswerMark] = []
     for match in _hard(words).finditer(text):
         is_box = text[match.start()] == "\\" or (
             text.startswith("<answer", match.start()) and "answer" not in words
         )
-        marks.append(Mark(match.start(), match.end(), BOX if is_box else ANSWER))
+        marks.append(AnswerMark(match.start(), match.end(), BOX if is_box else ANSWER))
         if len(marks) >= MOST_MARKS:
             break
     return marks
 
 
-def labels(text: str, words: tuple[str, ...]) -> list[Mark]:
+def labels(text: str, words: tuple[str, ...]) -> list[AnswerMark]:
     """Labels that name an answer, in order; the words before a label tell its rank."""
-    marks: list[Mark] = []
+    marks: list[AnswerMark] = []
     if ":" not in text and not any(sign in text for sign in _SEPARATORS):
         return marks
     for match in _labels(words).finditer(text):
         # "result = 1" is a line of code.
         is_code = text[match.end() - 1] == "=" and text.startswith("result", match.start())
-        rank = 0 if is_code else _rank(text, match.start())
+        rank = 0 if is_code else label_rank(text, match.start())
         if rank:
-            marks.append(Mark(match.start(), match.end(), rank))
+            marks.append(AnswerMark(match.start(), match.end(), rank))
             if len(marks) >= MOST_MARKS:
                 break
     return marks
 
 
-def unread_behind(text: str, marks: list[Mark], read: list[Mark]) -> Status | None:
+def unread_behind(text: str, marks: list[AnswerMark], read: list[AnswerMark]) -> Status | None:
     """Why there is no answer where a mark that cannot be read stands behind the last one that can; none
     otherwise.
 
@@ -165,32 +180,32 @@ def unread_behind(text: str, marks: list[Mark], read: list[Mark]) -> Status | No
     return "unparsed" if any(_kind(text, mark) == kind for mark in later) else None
 
 
-def _kind(text: str, mark: Mark) -> str:
+def _kind(text: str, mark: AnswerMark) -> str:
     return "".join(char for char in text[mark.start : mark.at] if not char.isspace() and char not in ":=\"'")
 
 
-def part_labels(text: str) -> list[Mark]:
+def part_labels(text: str) -> list[AnswerMark]:
     """Any label alone before a value: at the start of a line, or as a key."""
-    marks: list[Mark] = []
+    marks: list[AnswerMark] = []
     for colon in _COLON_BEFORE_ANSWER.finditer(text):
         # The label is the line so far, and short; a longer look back would cost time on long lines.
         before = text[max(0, colon.start() - 49) : colon.start()]
         line = before[before.rfind("\n") + 1 :]
         if 0 < len(line) <= 48 and ":" not in line:
-            marks.append(Mark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
+            marks.append(AnswerMark(colon.start() - len(line), colon.end(), _rank_of_part(line)))
         elif marks and text.find("\n", marks[-1].at, colon.start()) < 0:
             # One label behind the other on a line: "Content: 2/5. Style: 4/5."
             label = _LATER_LABEL.search(line)
             if label:
-                marks.append(Mark(colon.start() - len(label[1]), colon.end(), _rank_of_part(label[1])))
+                marks.append(AnswerMark(colon.start() - len(label[1]), colon.end(), _rank_of_part(label[1])))
         if len(marks) >= MOST_MARKS:
             break
     if '":' in text or "':" in text or '" :' in text:
         keys = islice(_KEY.finditer(text), MOST_MARKS)
-        marks += [Mark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
+        marks += [AnswerMark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
     if "|" in text:
         rows = islice(_ROW.finditer(text), MOST_MARKS)
-        marks += [Mark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
+        marks += [AnswerMark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
     return [mark for mark in marks if mark.rank]
 
 
@@ -200,7 +215,7 @@ def _rank_of_part(label: str) -> int:
     return ANSWER if len(label) < 24 and _FINAL.search(label) else PART
 
 
-def _rank(text: str, start: int) -> int:
+def label_rank(text: str, start: int) -> int:
     """How strongly a label claims to be the answer, by the words before it; 0 where it cannot be one."""
     if start and (text[start - 1].isalnum() and text[start - 1].isascii()):
         return 0

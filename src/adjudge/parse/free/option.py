@@ -20,7 +20,7 @@ from ..text.own_voice import set_aside, window, without_code
 from ..text.patterns import lazily
 from ..text.refusals import abstains, declines
 from .corrections import corrections
-from .marks import ANSWER_WORDS, BOX, LABEL, VERDICT_WORDS, Mark, hard_marks, labels, unread_behind
+from .marks import ANSWER_WORDS, BOX, LABEL, VERDICT_WORDS, AnswerMark, hard_marks, labels, unread_behind
 from .option_names import AROUND, HEAD_ENDS, HEDGE, QUESTION, FoundOption, OptionNames, option_names
 from .said_scores import HEAD, TAIL, is_attributed
 
@@ -36,23 +36,30 @@ _STRICT_MARKED = lazily(
 _OPENING = lazily(r"(?:\ufffc++\s++)*+(?:[-•·>\"'“:`(\[]|\s){0,6}")
 _SENTENCE_END = lazily(r"[.!?。！？\n](?:(?<=[。！？\n])|(?=\s|$))")
 _LED_TO = lazily(
-    r"(?:\b(?:is|are|was|be|as|label(?:l?ed)?|class(?:ified)?|category|choose|select|pick|deem(?:ed)?|judge[ds]?|consider(?:ed)?|call|mark(?:ed)?)"
+    r"(?:\b(?:is|are|was|be|as|label(?:l?ed)?|class(?:ified)?|category|choose|select|pick|deem(?:ed)?|"
+    r"judge[ds]?|consider(?:ed)?|call|mark(?:ed)?)"
     r"(?:\s(?:it|this|the\s(?:claim|statement|fact|point|text|message|response|answer)))?"
-    r"(?:\s(?:as|an?|the|clearly|definitely|plainly|indeed|thus|therefore|best|simply|fully|directly|well|labell?ed))*[\s:]{0,2}|为|是|属于|는|은)"
+    r"(?:\s(?:as|an?|the|clearly|definitely|plainly|indeed|thus|therefore|best|simply|fully|directly|well|"
+    r"labell?ed))*[\s:]{0,2}|为|是|属于|는|은)"
     r"[\"'`“‘(\[]{0,2}$"
 )
 _NEGATED = lazily(
     r"(?:\b(?:not|never|hardly|neither|nor|no\slonger|cannot\sbe|without|rather\sthan|instead\sof)|n['’]t)"
-    r"(?:\s(?:be|been|it|is|an?|the|as|being|really|simply|clearly|fully|entirely|directly|well|labell?ed|considered)){0,3}\s{0,2}[\"'`“‘(\[]{0,2}$|[不没沒非未無无]\s?$"
+    r"(?:\s(?:be|been|it|is|an?|the|as|being|really|simply|clearly|fully|entirely|directly|well|labell?ed|"
+    r"considered)){0,3}\s{0,2}[\"'`“‘(\[]{0,2}$|[不没沒非未無无]\s?$"
 )
+_LAST_SENTENCE = lazily(r"[.!?。！？…]\s{1,2}([^\s.!?。…][^.!?。\n]{0,40}[.。]?)$")
 _UNREAL = lazily(
-    r"\b(?:if|whether|unless|(?<!i\s)would|could|might|may|should|had|were|to\sbe|considered|thought|tempted|than|seem(?:s|ed)?\sto|appear(?:s|ed)?\sto)\b|如果|是否|려면"
+    r"\b(?:if|whether|unless|(?<!i\s)would|could|might|may|should|had|were|to\sbe|considered|thought|tempted|"
+    r"than|seem(?:s|ed)?\sto|appear(?:s|ed)?\sto)\b|如果|是否|려면"
 )
 _NOT_A_RULE = lazily(
-    r"\s(?:means|requires|applies\s(?:if|when|to)|is\s(?:for|used|when|defined)|if|when|claims|facts|statements)\b"
+    r"\s(?:means|requires|applies\s(?:if|when|to)|is\s(?:for|used|when|defined)|if|when|claims|facts|"
+    r"statements)\b"
 )
 _CONCLUDES = lazily(
-    r"\b(?:overall|therefore|thus|hence|final(?:ly)?|conclu\w+|in\s(?:summary|sum)|consequently|so|accordingly|as\sa\sresult|i\s(?:would\s)?(?:choose|select|label|classify|judge|call|mark|pick))\b"
+    r"\b(?:overall|therefore|thus|hence|final(?:ly)?|conclu\w+|in\s(?:summary|sum)|consequently|so|"
+    r"accordingly|as\sa\sresult|i\s(?:would\s)?(?:choose|select|label|classify|judge|call|mark|pick))\b"
     r"|因此|所以|综上|最终|따라서|결론|최종"
 )
 _CLAUSE = 160
@@ -150,7 +157,7 @@ def _marked(judge_text: str, names: OptionNames) -> FoundOption | Reading | None
     return Reading() if is_marker else None
 
 
-def _boxes(marks: Iterable[Mark]) -> list[Mark]:
+def _boxes(marks: Iterable[AnswerMark]) -> list[AnswerMark]:
     return [mark for mark in marks if mark.rank == BOX]
 
 
@@ -170,7 +177,8 @@ _HEADING = lazily(r"^[ \t]{0,4}(?:[-•·][ \t])?([^\n:]{1,80}):", re.M)
 
 
 def _heads_sections(judge_text: str, option: FoundOption, names: OptionNames) -> bool:
-    """Whether the options head sections, "Supported: …" and "Not supported: …", so that neither is a verdict."""
+    """Whether the options head sections, "Supported: …" and "Not supported: …", so that neither is a
+    verdict."""
     if not judge_text.startswith(":", option.end):
         return False
     headings = {names.exactly(heading[1]) for heading in _HEADING.finditer(judge_text, 0, HEAD)}
@@ -178,9 +186,13 @@ def _heads_sections(judge_text: str, option: FoundOption, names: OptionNames) ->
 
 
 def _closing(judge_text: str, names: OptionNames) -> FoundOption | None:
-    """The option that has the last line to itself."""
+    """The option that has the last line or the last sentence to itself."""
     end = len(judge_text.rstrip())
     start = judge_text.rfind("\n", max(0, end - 250), end) + 1
+    last = _LAST_SENTENCE.search(judge_text, max(0, end - 60), end)
+    # "No. B" and "e.g. B" end no sentence.
+    if last is not None and last.start(1) > start and judge_text[last.start() - 3 : last.start()].isalpha():
+        start = last.start(1)
     opening = _OPENING.match(judge_text, start)
     option = names.value_at(judge_text, opening.end()) if start and opening else None
     if option is None or option.start > (opening.end() if opening else 0) + 3:

@@ -20,21 +20,27 @@ from ..text.patterns import lazily
 _SEPARATOR = r"[\s_\-]{1,3}"
 _ENDINGS = r"(?:임|입니다|이다|함|됨|です|だ|的|である)"
 _FILLER = (
-    r"(?:[\s\"'`“”‘’(\[{:=|*]{0,6}(?:the|this|that|an?|my|claim|statement|fact|point|sentence|passage|text|response|answer|reply|"
-    r"item|element|message|it|is|are|was|would|be|as|clearly|definitely|plainly|indeed|thus|therefore|best|label|class|category|"
+    r"(?:[\s\"'`“”‘’(\[{:=|*]{0,6}(?:the|this|that|an?|my|claim|statement|fact|point|sentence|passage|text|"
+    r"response|answer|reply|"
+    r"item|element|message|it|is|are|was|would|be|as|clearly|definitely|plainly|indeed|thus|therefore|best|"
+    r"label|class|category|"
     r"verdict|of|for|i|choose|select|pick)(?![\w']))"
 )
 _MENU = lazily(
-    r"[\"'`”’)\]]{0,2}\s{0,2}(?:,?\s?(?:or|and|vs\.?|versus)\b|[/|,;、]|或|还是|또는|아니면|または)\s{0,2}(?:or\s)?[\"'`“‘(\[]{0,2}"
+    r"[\"'`”’)\]]{0,2}\s{0,2}(?:,?\s?(?:or|and|vs\.?|versus)\b|[/|,;、"
+    r"]|或|还是|또는|아니면|または)\s{0,2}(?:or\s)?[\"'`“‘(\[]{0,2}"
 )
 HEDGE = lazily(
-    r"[\"'`”’)\]]{0,2}[\s,;:(–—-]{1,4}(?:(?:but|although|though|except|however|albeit|and)\s)?(?:it\sis\s)?(?:only\s)?"
-    r"(?:partly|partially|in\spart|not\s(?:fully|entirely|completely|quite|wholly)|to\s(?:some|a\scertain)\s(?:extent|degree)|"
+    r"[\"'`”’)\]]{0,2}[\s,;:(–—-]{1,4}(?:(?:but|although|though|except|however|albeit|"
+    r"and)\s)?(?:it\sis\s)?(?:only\s)?"
+    r"(?:partly|partially|in\spart|not\s(?:fully|entirely|completely|quite|wholly)|to\s(?:some|"
+    r"a\scertain)\s(?:extent|degree)|"
     r"mostly|somewhat|at\sbest)\b"
 )
 QUESTION = lazily(r"[\"'`”’)\]]{0,2}\s?[?？]")
 HEAD_ENDS = lazily(
-    r"[\"'`”’)\]]{0,3}\s{0,2}(?:$|[\n,;!.:(\[=，；！。：（\ufffc]|[-–—]\s|(?:because|since|as|by|per|in\sview)\b)"
+    r"[\"'`”’)\]]{0,3}\s{0,2}(?:$|[\n,;!.:(\[=，；！。"
+    r"：（\ufffc]|[-–—]\s|(?:because|since|as|by|per|in\sview)\b)"
 )
 _LONGEST_NAME = 250
 _MOST_MENTIONS = 2_000
@@ -51,7 +57,8 @@ class FoundOption(NamedTuple):
 
 
 class OptionNames:
-    """The names that a prompt offers, and the patterns that find them; longer names before those inside them."""
+    """The names that a prompt offers, and the patterns that find them; longer names before those inside
+    them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = {flat_name(name): name for name in names if flat_name(name)}
@@ -95,7 +102,8 @@ class OptionNames:
         return options
 
     def unquoted(self, text: str) -> str:
-        """The text without the quotation marks around bare options: "not supported" is a way of writing it."""
+        """The text without the quotation marks around bare options: "not supported" is a way of writing
+        it."""
         return self._quoted.sub(lambda quote: " " + quote[0][1:-1] + " ", text)
 
     def is_in_menu(self, text: str, option: FoundOption) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from ..text.own_voice import places
@@ -16,8 +17,10 @@ from ..text.patterns import lazily
 
 Side = Literal["first", "second", "tie"]
 NOUNS = (
-    r"responses?|assistants?|answers?|outputs?|options?|models?|summary|summaries|candidates?|systems?|texts?|completions?|translations?|"
-    r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|模型|摘要|回复|答案|응답|답변|어시스턴트|"
+    r"responses?|antwort|réponse|respuesta|risposta|resposta|ответ|assistants?|answers?|outputs?|options?|models?|summary|summaries|candidates?|systems?|"
+    r"texts?|completions?|translations?|"
+    r"versions?|choices?|story|essays?|passages?|reply|replies|conversations?|ai|chatbots?|agents?|回答|助手|选项|"
+    r"模型|摘要|回复|答案|응답|답변|어시스턴트|"
     r"모델|요약|출력|回應|アシスタント|応答|要約"
 )
 NOUN_NAMES = frozenset(
@@ -25,10 +28,17 @@ NOUN_NAMES = frozenset(
     for noun in re.sub(r"s\?", "", NOUNS).split("|")
     for form in ((noun, noun + "s") if noun.isascii() and not noun.endswith(("y", "s")) else (noun,))
 )
+_NOUNS_ABROAD = frozenset(
+    "antwort réponse respuesta risposta resposta ответ 回答 助手 选项 模型 摘要 回复 答案 응답 답변 "
+    "어시스턴트 모델 요약 출력 回應 アシスタント 応答 要約".split()
+)
 _KEYED = lazily(r"(?:(.*?)[\s(#_-]++)?([a-z]|[0-9]{1,2})\)?", re.S)
 _INSIDE = r"[0-9A-Za-z_\u00c0-\u058f’.\-]"
 _NOT_BEFORE = r"(?![0-9A-Za-z_\u00c0-\u058f’\-+]|\.\w)"
-_TIE_WORDS = r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
+_TIE_WORDS = (
+    r"tie[ds]?|draw|equal(?:ly)?|both|neither|same|no\sdifference|"
+    r"平局|平手|一样|相当|동점|무승부|비김|비슷|引き分け"
+)
 _ORDINALS: dict[str, Side] = {"first ": "first", "second ": "second", "former": "first", "latter": "second"}
 _ORDERED = lazily(rf"(?i)(?:{NOUNS}|one)\b")
 LONGEST_NAME = 200
@@ -64,7 +74,7 @@ class Options:
             self.nouns = re.escape(nouns) + r"s?" if nouns else rf"(?:{NOUNS})"
             self.is_keyed, self.has_noun = True, bool(nouns)
             self._mention = re.compile(self._key_pattern())
-            self._noun_names = frozenset((nouns, nouns + "s")) if nouns else NOUN_NAMES
+            self._noun_names = _NOUNS_ABROAD | {nouns, nouns + "s"} if nouns else NOUN_NAMES
         else:
             self.keys = (first.casefold(), second.casefold())
             self.nouns, self.is_keyed, self.has_noun = rf"(?:{NOUNS})", False, False
@@ -84,17 +94,34 @@ class Options:
         left_key, right_key = self.keys
         if left_key.isalpha():
             capitals = left_key.upper() + right_key.upper()
-            return rf"[{left_key}{right_key}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|(?<=[(\[_\"“'].)){_NOT_BEFORE}"
+            return (
+                rf"[{left_key}{right_key}{capitals}](?:(?<=[{capitals}])(?<!{_INSIDE}.)|"
+                rf"(?<=[(\[_\"“'].){self._behind_noun()}){_NOT_BEFORE}"
+            )
         return rf"(?:{'|'.join(sorted(self.keys, key=len, reverse=True))}){_NOT_BEFORE}"
+
+    def _behind_noun(self) -> str:
+        """A small letter counts where it follows the noun that the options were shown with: "Output a"."""
+        noun = self.nouns.removesuffix("s?") if self.has_noun else ""
+        return rf"|(?<=(?i:{noun})\s.)" if noun else ""
 
     def _value_pattern(self) -> str:
         """What may stand behind a mark: "A", "(a)", "Response A", "A>>B", and words for a tie."""
         left_key, right_key = (re.escape(key) for key in self.keys)
-        name = rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{left_key}|{right_key})[)\"'`]{{0,2}}(?![0-9a-z_\u00c0-\u058f’\-]|'s|[.,:/][0-9])"
+        name = (
+            rf"(?:the\s)?(?:(?:{self.nouns}|{NOUNS})[\s_]{{0,2}})?[#(\[\"'`]{{0,2}}(?P<one>{left_key}|"
+            rf"{right_key})[)\"'`]{{0,2}}(?!\s?[<>=≈]{{1,3}}\s?[0-9a-z])(?![0-9a-z_\u00c0-\u058f’\-]|'s|[.,:/][0-9])"
+        )
         if not self.is_keyed:
             name = rf"(?:the\s)?(?P<one>{left_key}|{right_key})(?!\w)"
-        contest = rf"(?:{NOUNS})?\s?(?P<left>{left_key}|{right_key})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{left_key}|{right_key})(?!\w)"
-        return rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,;:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
+        contest = (
+            rf"(?:{NOUNS})?\s?(?P<left>{left_key}|{right_key})\s?(?P<sign>>{{1,3}}|<{{1,3}}|={{1,2}}|"
+            rf"≈|≫|≪)\s?(?:{NOUNS})?\s?(?P<right>{left_key}|{right_key})(?!\w)"
+        )
+        return (
+            rf"(?:{contest})|(?P<name>{name})|(?P<tie>(?:an?\s)?(?:{_TIE_WORDS})(?!\w)(?=\s?(?:$|[\n.,"
+            rf";:!)\]}}\"'<|-])|\s(?:between|because|as|since)\b))|(?P<third>[\"'(\[]?c(?![\w'’\-]))"
+        )
 
     def mentions(self, text: str) -> list[FoundChoice]:
         """The keys in a piece of prose, which keeps its case:
@@ -112,7 +139,7 @@ class Options:
             if self.is_keyed and text[start - 1 : start] == " " and _names_another(text, start):
                 continue
             mentions.append(FoundChoice("first" if match[0].lower() == first else "second", start, end))
-        return mentions or _ordinals(text)
+        return mentions or _ordinals(text) or _ordinals_abroad(text)
 
     def _is_named(self, text: str, start: int, end: int) -> bool:
         if text[start - 1 : start] == "#" or (text[start - 1 : start] == "(" and text.startswith(")", end)):
@@ -234,11 +261,13 @@ def _names_another(text: str, start: int) -> bool:
 
 
 _AND_ANOTHER = lazily(
-    r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|[0-9])\)?(?![\w'’])"
+    r"\s?(?:or|and|/|,|&|vs\.?|versus)\s?(?:(?:the|responses?|outputs?|assistants?|options?)\s)?\(?(?:[a-d]|"
+    r"[0-9])\)?(?![\w'’])"
 )
 _ARTICLE_FOLLOWED = lazily(
     r"[ "
-    r"](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|but|than|over)\b)[a-z]"
+    r"](?!(?:is|was|wins|because|since|as|provides|has|performs|does|gives|offers|better|due|for|with|and|"
+    r"but|than|over)\b)[a-z]"
 )
 
 
@@ -253,6 +282,27 @@ def _ordinals(text: str) -> list[FoundChoice]:
             if text[max(0, start - 4) : start].lower() == "the " and (noun or word[-1] != " "):
                 mentions.append(FoundChoice(side, start, noun.end() if noun else end))
     return sorted(mentions, key=lambda mention: mention.start)
+
+
+_FIRST_ABROAD = (
+    r"erste[rns]?|premi(?:er|ère)|primer[oa]?|prim[ao]|primeir[oa]|перв(?:ый|ая|ое|ого)|"
+    r"第一[个個份]?|最初の|[1一][つ番]目の|첫\s?번째"
+)
+_SECOND_ABROAD = (
+    r"zweite[rns]?|second[eoa]?|deuxième|segund[oa]|втор(?:ой|ая|ое|ого)|"
+    r"第二[个個份]?|[2二][つ番]目の|두\s?번째"
+)
+_ORDERED_ABROAD = lazily(
+    rf"(?i)(?:(?P<first>{_FIRST_ABROAD})|(?:{_SECOND_ABROAD}))\s?"
+    r"(?:antwort|zusammenfassung|ausgabe|réponse|résumé|respuesta|resumen|risposta|riassunto|resposta|resumo|"
+    r"ответ|回答|回复|答案|摘要|回應|응답|답변|요약|応答|要約)"
+)
+
+
+def _ordinals_abroad(text: str) -> list[FoundChoice]:
+    """The options by their place in other languages: "die erste Antwort", "第二个回答", "첫 번째 응답"."""
+    places = islice(_ORDERED_ABROAD.finditer(text), MOST_ORDINALS)
+    return [FoundChoice("first" if place["first"] else "second", *place.span()) for place in places]
 
 
 def _opened(text: str, start: int) -> int:

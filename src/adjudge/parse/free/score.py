@@ -16,8 +16,16 @@ from itertools import islice
 from msgspec import structs
 
 from ...records import How, Reading, Scale, Status
-from ..numbers.counted import is_a_list, is_answer_box, is_entry, is_legend
-from ..numbers.number import Number, number_at
+from ..numbers.not_scores import (
+    begins_range,
+    counts_plural,
+    is_a_list,
+    is_answer_box,
+    is_entry,
+    is_legend,
+    names_another,
+)
+from ..numbers.number import Number, number_at, numbers_between
 from ..text.characters import folded, narrow, without_emphasis
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
@@ -32,7 +40,7 @@ from .marks import (
     PART,
     SCORE_WORDS,
     VERDICT_WORDS,
-    Mark,
+    AnswerMark,
     hard_marks,
     labels,
     part_labels,
@@ -43,15 +51,15 @@ from .said_scores import IN_PARTS, concluding, counts_things, is_taken_back, sco
 _NUMBER = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _BARE = lazily(_NUMBER)
 _BARE_MARKED = lazily(
-    rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|grade)>\s?{_NUMBER}\s?</\3>",
+    rf"\[\[\s?{_NUMBER}\s?\]\]|\[(?:result|score|rating)\]\s?{_NUMBER}|<(score|rating|result|"
+    rf"grade)>\s?{_NUMBER}\s?</\3>",
     re.I,
 )
 _FILLER = lazily(
     r"[\s\"'`“”‘’(\[{<~≈:=|【]{0,10}"
-    r"(?:(?:the|an?|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
+    r"(?:(?:the|an?(?=\s)|my|is|of|as|i|would|give|it|this|response|score|scored|rating|rate|final|overall|result|"
     r"should\sbe|will\sbe|be|为|是|给|得|分数|得分|评分|점수|점수는|점수:)(?![a-z])[\s:\"'(\[]{0,4}){0,5}"
 )
-_ANOTHER = lazily(r"\s?(?:,|;|and|&|vs\.?|or)\s?[0-9]++(?:\.[0-9]++)?+\s?(?:$|[\n.,;)\]<])")
 _SCALE_WRITTEN = lazily(
     r"[\])>}]?(?:[ \t|/·,]{1,3}(?:[\[(<{][ \t]?[0-9]{1,2}[ \t]?[\])>}]|[0-9]{1,2}(?![0-9]|\.[0-9]))){2,20}+"
 )
@@ -60,15 +68,25 @@ _OPENING = lazily(r"(?:\ufffc++\s++)*+(?:-(?=\s)|[–—•·>(\[\"'“:`]|\s){0
 _LIST_DOT = lazily(r"(?:[.)]|、)(?=\s)")
 _HEAD_ENDS = lazily(
     r"\s{0,2}(?:$|\|(?![ "
-    r"\t]{0,4}[0-9])|[\n,;:!(\[=}，；：！。（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|although|while|reason|explanation|since|i|that)\b)|\s{2,}"
+    r"\t]{0,4}[0-9])|[\n,;:!(\[=}，；：！。"
+    r"（\ufffc]|\.(?![0-9])|\)(?![a-z])|[-–—]\s?(?=\D)|[\"'”’`\]]|です|입니다|이다)|\s(?=(?:the|this|it|because|"
+    r"although|while|reason|explanation|since|i|that)\b)|\s{2,}"
 )
 _ONE_OF = lazily(r"\s(?:that|the|this|it|i)\b")
 _CLOSING = lazily(
     r"(?:(?:[^0-9\s]\s?(?<!\bno)[.!?。！？]|[\n\ufffc])[ \t]*+|[a-z][ "
     r"\t]\()(?<!\s\.)([0-9]++(?:\.[0-9]++)?+)\s?(?:/[0-9]++)?\)?[.。]?\s*$"
 )
+_CLOSING_SCORE = lazily(
+    r"[(\[](?:final |overall )?(?:score|rating|grade|점수|评分|得分)\s?(?:of"
+    r"|is)?\s?[:：=]?\s?([0-9]++(?:\.[0-9]++)?+)"
+    r"\s?(?:/\s?[0-9]++)?[)\]][.。]?\s*$",
+    re.I,
+)
+"""`(Score 5)` at the end of a reply."""
 _NUMBERED = lazily(
-    r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|line|page|no\.|number|question|claim|"
+    r"\b(?:figure|fig\.|table|criterion|step|section|item|point|equation|eq\.|part|option|example|chapter|"
+    r"line|page|no\.|number|question|claim|"
     r"sentence|paragraph|response|answer|output|assistant)\s\(\s?$"
 )
 _IN_BRACKETS = lazily(r"\(([0-9]++(?:\.[0-9]++)?+)\)")
@@ -86,8 +104,14 @@ _DECLARED = lazily(
     re.I,
 )
 """What calls the number behind it a score."""
+_GIVEN_AS = lazily(r"(?:으?로|을|를)?\s?(?:평가|매[기깁]|책정|채점|부여|주겠|줍니다|드립)")
+_GIVES = lazily(r"(?:给|打|得|评)(?:出|了|为|予|个)?\s?$")
+_DESERVES = lazily(r"\b(?:(?:deserves|merits|earns)\san?\s(?:\w{1,8}\s)?|i(?:'d|\swould)?\ssay\s(?:an?\s)?)$")
+_SET_OFF = lazily(r"[ \t]{0,2}(?:[-–—:]\s|\((?!of\b))")
+"""What stands between the score that a reply opens with and its reason: "4 - good overall"."""
 _SAYS_MORE = lazily(
-    r"(?:(?!(?:final|overall|my|the|is|so|score|rating|points?|stars?|marks?|out|of|입니다|점|점수|分|评分|得分)(?![^\W\d_]))[^\W\d_]){3}"
+    r"(?:(?!(?:final|overall|my|the|is|so|score|rating|points?|stars?|marks?|out|of|입니다|점|점수|分|评分|"
+    r"得分)(?![^\W\d_]))[^\W\d_]){3}"
 )
 """Words beside a number, other than those for a score."""
 
@@ -144,7 +168,7 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
         reading = _marked(shown, scale, names)
-    return corrected(judge_text, scale, reading) if reading is not None and reading.span else reading
+    return corrected_reading(judge_text, scale, reading) if reading is not None and reading.span else reading
 
 
 def is_corrected(text: str, scale: Scale, reading: Reading) -> bool:
@@ -152,10 +176,34 @@ def is_corrected(text: str, scale: Scale, reading: Reading) -> bool:
     if reading.span is None or not corrections(folded(narrow(text[reading.span[1] :])), 0):
         return False
     judge_text = folded(without_emphasis(set_aside(narrow(text))))
-    return corrected(judge_text, scale, reading).value != reading.value
+    if corrected_reading(judge_text, scale, reading).value != reading.value:
+        return True
+    return any(
+        correction.announced and _gives_another(judge_text, correction.at, scale, reading)
+        for correction in corrections(judge_text, reading.span[1])
+    )
 
 
-def corrected(judge_text: str, scale: Scale, reading: Reading) -> Reading:
+_REST_OF_SENTENCE = lazily(r"[^.!?。！？\n]{0,80}")
+_SO = lazily(r"(?:\bso|\bto|\bis|\ba|\bthus|\bhence|[:=,，]|为|给|打|得)\s{0,2}(?:it'?s\s|an?\s)?$")
+
+
+def _gives_another(judge_text: str, at: int, scale: Scale, reading: Reading) -> bool:
+    """Whether the sentence of an announced correction leads to another value: "…, so 3"."""
+    rest = _REST_OF_SENTENCE.match(judge_text, at)
+    for number in numbers_between(judge_text, at, rest.end() if rest else at):
+        is_led_to = _SO.search(judge_text, max(at, number.start - 12), number.start) is not None
+        if (
+            is_led_to
+            and not counts_things(judge_text, number)
+            and scale.status_of(_on(scale, number)) == "ok"
+            and number.value != reading.value
+        ):
+            return True
+    return False
+
+
+def corrected_reading(judge_text: str, scale: Scale, reading: Reading) -> Reading:
     """The reading, or what the judge replaces it by further on; a conflict where that is not plain."""
     later: list[Number] | None = None
     for correction in corrections(judge_text, reading.span[1] if reading.span else 0):
@@ -198,7 +246,10 @@ def _spoken(judge_text: str, scale: Scale, names: dict[str, float]) -> Reading |
         )
         return (
             _sure(reading)
-            if opening is not parts and _is_declared(judge_text, opening[0], is_alone)
+            if opening is not parts
+            and (
+                _is_declared(judge_text, opening[0], is_alone) or _SET_OFF.match(judge_text, opening[0].until)
+            )
             else reading
         )
     said = concluding(statements)
@@ -223,6 +274,12 @@ def _ends_with(judge_text: str, numbers: Sequence[Number]) -> bool:
 def _is_declared(judge_text: str, number: Number, is_alone: bool = False) -> bool:
     """Whether a number is called a score right before it, or has its line to itself."""
     if is_alone or _DECLARED.search(judge_text, max(0, number.start - 48), number.start):
+        return True
+    if _GIVEN_AS.match(judge_text, number.until) or _DESERVES.search(
+        judge_text, max(0, number.start - 32), number.start
+    ):
+        return True
+    if number.unit and _GIVES.search(judge_text, max(0, number.start - 8), number.start):
         return True
     start = judge_text.rfind("\n", 0, number.start) + 1
     end = judge_text.find("\n", number.until)
@@ -255,11 +312,11 @@ def _marked(
     return _sure(_judged(scale, numbers)) if numbers else None
 
 
-def _is_boxed(judge_text: str, mark: Mark) -> bool:
+def _is_boxed(judge_text: str, mark: AnswerMark) -> bool:
     return mark.rank == BOX and is_answer_box(judge_text, mark.start, mark.at)
 
 
-def _values(judge_text: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Number]:
+def _values(judge_text: str, marks: Iterable[AnswerMark], names: dict[str, float]) -> list[Number]:
     numbers: list[Number] = []
     for mark in marks:
         after = _value_after(judge_text, mark.at, names)
@@ -268,7 +325,7 @@ def _values(judge_text: str, marks: Iterable[Mark], names: dict[str, float]) -> 
     return numbers
 
 
-def _readable(judge_text: str, marks: Iterable[Mark], names: dict[str, float]) -> list[Mark]:
+def _readable(judge_text: str, marks: Iterable[AnswerMark], names: dict[str, float]) -> list[AnswerMark]:
     return [mark for mark in marks if _values(judge_text, [mark], names)]
 
 
@@ -284,7 +341,8 @@ def _parts(judge_text: str, names: dict[str, float]) -> list[Number]:
 
 
 def _next_line(judge_text: str, number: Number) -> list[Number]:
-    """The number alone on the next line, where this one is alone on its own: a list of numbers has no score."""
+    """The number alone on the next line, where this one is alone on its own: a list of numbers has no
+    score."""
     start = judge_text.rfind("\n", 0, number.start) + 1
     end = judge_text.find("\n", number.until)
     if end < 0 or judge_text[start : number.start].strip(" -•") or judge_text[number.until : end].strip():
@@ -305,17 +363,20 @@ def _value_after(judge_text: str, at: int, names: dict[str, float]) -> list[Numb
             )
             if is_bound or is_taken_back(judge_text, number):
                 return []
+            if counts_plural(judge_text, number) or begins_range(judge_text, number):
+                return []
             written = _SCALE_WRITTEN.match(judge_text, number.end)
             if written:
                 return _ringed(judge_text, number, written.end())
-            another = _ANOTHER.match(judge_text, number.until) or IN_PARTS.match(judge_text, number.until)
+            another = names_another(judge_text, number) or IN_PARTS.match(judge_text, number.until)
             doubt = [number._replace(value=float("nan"))] if another else []
             return [number, *doubt]
     return []
 
 
 def _ringed(judge_text: str, number: Number, end: int) -> list[Number]:
-    """The one number in brackets where a scale is written out: "1 2 [3] 4 5"; otherwise which is left open."""
+    """The one number in brackets where a scale is written out: "1 2 [3] 4 5"; otherwise which is left
+    open."""
     ringed = [ring.start(1) for ring in _RINGED.finditer(judge_text, max(0, number.start - 2), end)]
     chosen = number_at(judge_text, ringed[0]) if len(ringed) == 1 else None
     return [chosen] if chosen is not None else [number, number._replace(value=float("nan"))]
@@ -371,7 +432,7 @@ def _opening(judge_text: str, names: dict[str, float]) -> tuple[list[Number], bo
 
 def _rivals(judge_text: str, number: Number, line_end: int) -> list[Number]:
     """Other numbers that stand as the opening one does: beside it, or alone on the next line."""
-    if _ANOTHER.match(judge_text, number.until):
+    if names_another(judge_text, number):
         return [number._replace(value=float("nan"))]
     following = _ALONE_ON_LINE.match(judge_text, line_end) if line_end >= 0 else None
     rival = number_at(judge_text, following.start(1)) if following else None
@@ -381,6 +442,7 @@ def _rivals(judge_text: str, number: Number, line_end: int) -> list[Number]:
 def _closing(judge_text: str) -> list[Number]:
     """The number with which a reply ends, alone after its last sentence or in brackets behind it."""
     closing = _CLOSING.search(judge_text, max(0, len(judge_text) - 24))
+    closing = closing or _CLOSING_SCORE.search(judge_text, max(0, len(judge_text) - 48))
     number = number_at(judge_text, closing.start(1)) if closing else None
     if number is None or not number.start or _begins_list(judge_text, number):
         return []

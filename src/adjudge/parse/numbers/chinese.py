@@ -1,4 +1,4 @@
-"""Numbers as Chinese (and Japanese) judges write them: 8分, 八分, 四点五, "满分10分，得8分", "10分制", 8分以上."""
+"""Numbers as Chinese (and Japanese) judges write them: 8分, 八分, 四点五, "满分10分，得8分", "10分制"."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 WORDS: dict[str, float] = {word: float(n) for n, word in enumerate(NAMES)}
-WORD = rf"(?:{'|'.join(NAMES)})\b"
+WORD = rf"(?:{'|'.join(NAMES)})\b(?![\s-](?:hundred|thousand|million|dozen)\b)"
 
 UNITS = r"points?\b|pts?\b|stars?\b|marks?\b"
 

@@ -1,8 +1,8 @@
 """Numbers as judges write them, each with its place in the text.
 
-Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for zero
-to ten in English, Korean and Chinese (what each language adds is in a file of its own). A sum is its result:
-"5 - 2 = 3" is a three. What looks like a number and is none is passed over: versions, dates, ranges,
+Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for
+zero to ten in English, Korean and Chinese (what each language adds is in a file of its own). A sum is its
+result: "5 - 2 = 3" is a three. What looks like a number and is none is passed over: versions, dates, ranges,
 ordinals, money, "1_0", sums without a result, the name of a scale ("10分制"). This file does not know any
 scale: whether a number is a score is for others.
 
@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text.patterns import lazily
-from . import chinese, english, korean
+from . import chinese, english, european, korean
 
 _WORDS: dict[str, float] = english.WORDS | chinese.WORDS | korean.WORDS
 _DIGITS = r"[0-9]++(?:\.[0-9]++)?+"
-_UNIT = rf"(?:{korean.POINT}|{chinese.UNITS}|{korean.UNITS}|{english.UNITS})"
+_UNIT = rf"(?:{korean.POINT}|{chinese.UNITS}|{korean.UNITS}|{english.UNITS}|{european.UNITS})"
 _WORD = rf"(?:{english.WORD}|{chinese.WORD}|{korean.WORD})"
 _BLOB = lazily(r"[0-9][0-9]*+(?:[.,:/_~–—−-][0-9]++)*+")
 _PLAIN = lazily(r"([0-9]++(?:\.[0-9]++)?+)(?:/([0-9]++(?:\.[0-9]++)?+))?+")
@@ -35,26 +35,30 @@ _TIGHT_UNIT = lazily(r"(?:points?|pts?|stars?|marks?|out)\b", re.I)
 _PERCENT = lazily(r"\s?%")
 _TOP_AFTER = lazily(
     # On one line: the next one may begin with "Of the 3 points, …".
-    rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:/|{english.OUT_OF})\s{{0,2}}"
+    rf"[ \t]{{0,2}}{_UNIT}?+[ \t]{{0,2}}(?:/|{english.OUT_OF}|{european.OUT_OF})\s{{0,2}}"
     rf"{english.MOST}({_DIGITS}|{_WORD})",
     re.I,
 )
 _TOP_IN_WORDS = lazily(
     rf"[ \t]?\([ \t]?(?:out\s)of\s(?:an?\s|the\s)?({_DIGITS}|{_WORD})"
     rf"|[ \t]{{1,2}}{_UNIT}?+[ "
-    rf"\t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})"
+    rf"\t]?(?:on|in)\s(?:an?|the|this|your|our)\s(?:scale\s(?:of|from)\s(?:(?:{_DIGITS}|{_WORD})\s?(?:-|–|—|"
+    rf"~|to)\s?)?({_DIGITS}|{_WORD})"
     rf"|(?:{_DIGITS}\s?(?:-|–|—|~|to)\s?)?({_DIGITS}|{_WORD})(?:[-\s]points?)?\s(?:likert\s)?scale)",
     re.I,
 )
 _FULL_MARKS_AFTER = lazily(
-    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}[(,，]?\s{{0,2}}(?:{chinese.FULL_MARKS}|{korean.FULL_MARKS})(?:为|是|:)?\s{{0,2}}({_DIGITS}|{_WORD})"
-    rf"|\s{{0,2}}{_UNIT}?+\s{{0,2}}\(\s?({_DIGITS}|{_WORD})\s?(?:{korean.FULL_MARKS_IN_BRACKETS}|{chinese.FULL_MARKS_IN_BRACKETS})",
+    rf"\s{{0,2}}{_UNIT}?+\s{{0,2}}[(,，"
+    rf"]?\s{{0,2}}(?:{chinese.FULL_MARKS}|{korean.FULL_MARKS})(?:为|是|:)?\s{{0,2}}({_DIGITS}|{_WORD})"
+    rf"|\s{{0,2}}{_UNIT}?+\s{{0,2}}\(\s?({_DIGITS}|{_WORD})\s?(?:{korean.FULL_MARKS_IN_BRACKETS}|"
+    rf"{chinese.FULL_MARKS_IN_BRACKETS})",
     re.I,
 )
 _TOP_FIRST = lazily(
     rf"({_DIGITS}|{_WORD})\s?(?:{korean.TOP_FIRST}|{chinese.TOP_FIRST})"
     rf"(?:\s?(?:에서|중))?[:\s]{{0,3}}(?:{chinese.GIVES})?(?={_DIGITS}|{_WORD})"
-    rf"|(?:{chinese.FULL_MARKS})(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。:\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
+    rf"|(?:{chinese.FULL_MARKS})(?:为|是)?\s?({_DIGITS}|{_WORD})\s?分?[,，、。"
+    rf":\s]{{0,3}}(?:得分?|给出?|评分?)?(?:为|是|:)?\s?(?={_DIGITS}|{_WORD})",
     re.I,
 )
 _EQUATION = lazily(
@@ -64,16 +68,23 @@ _EQUATION = lazily(
     rf"]?[0-9])|plus\b|minus\b|times\b)\s?\(?{_DIGITS}\s?{_UNIT}?+){{1,12}}+"
     rf"\s?\)?\s?(?:=|{english.MAKES}|{korean.MAKES}|{chinese.MAKES})\s?(?=[0-9])"
 )
-_UNFINISHED_SUM = lazily(rf"\s?{_UNIT}?+\s?(?:\+\s?[0-9]|(?:plus|minus)\s[0-9]|[-−–]\s?{_DIGITS}\s?{_UNIT})")
+_UNFINISHED_SUM = lazily(
+    rf"\s?{_UNIT}?+,?\s?(?:\+\s?[0-9]|(?:plus|minus)\s(?:[0-9]|{_WORD})"
+    rf"|[-−–]\s?{_DIGITS}\s?{_UNIT})"
+    rf"|[ \t]?{_UNIT}?+,?[ \t]?[-−–][ \t]?{_DIGITS}(?:[ \t]?(?=\(|for\b)|[ \t]*+(?:\n|\Z))",
+    re.I,
+)
 _SCALE_NAME = lazily(rf"\s?(?:{chinese.SCALE_NAME}|{korean.SCALE_NAME}|{english.SCALE_NAME})")
 _BOUND_AFTER = lazily(rf"\s?{_UNIT}?+\s?(?:{english.BOUND}|{korean.BOUND}|{chinese.BOUND})")
 _RANGE_AFTER = lazily(
     rf"[ \t]{{0,2}}{_UNIT}?+[ "
-    rf"\t]{{0,2}}(?:[-–—~−～]|{english.RANGE}|{chinese.RANGE}|{korean.RANGE})\s{{0,2}}({_DIGITS}|{_WORD})",
+    rf"\t]{{0,2}}(?:[-–—~−～]|{english.RANGE}|{european.RANGE}|{chinese.RANGE}|"
+    rf"{korean.RANGE})\s{{0,2}}({_DIGITS}|{_WORD})",
     re.I,
 )
 _RANGE_BEFORE = lazily(
-    rf"(?:between|from)\s{{1,2}}(?:{_DIGITS}\sand\s)?$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|{chinese.RANGE}|{korean.RANGE_ENDS})\s?$",
+    rf"(?:between|from)\s{{1,2}}(?:{_DIGITS}\sand\s)?$|{_DIGITS}\s?{_UNIT}?+\s?(?:to|or|{european.RANGE}|{chinese.RANGE}|"
+    rf"{korean.RANGE_ENDS})\s?$",
     re.I,
 )
 
@@ -106,7 +117,13 @@ def number_at(text: str, at: int) -> Number | None:
     if text.startswith(("-", "−", "+"), at):
         sign = 1.0 if text[at] == "+" else -1.0
         at += 1
-    number = _digits_at(text, at) or _word_at(text, at) or _stars_at(text, at) or _fraction_at(text, at)
+    number = (
+        _digits_at(text, at)
+        or _word_at(text, at)
+        or _stars_at(text, at)
+        or _fraction_at(text, at)
+        or _european_words_at(text, at)
+    )
     if number is None:
         return None
     if sign < 0:
@@ -114,7 +131,7 @@ def number_at(text: str, at: int) -> Number | None:
     return number if top is None else number._replace(top=top)
 
 
-def numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Number]:
+def numbers_between(text: str, start: int = 0, end: int | None = None) -> Iterator[Number]:
     """All numbers in digits between two places, in order; each in the sense of its surroundings."""
     until = start
     for at, _ in digits(text, start, len(text) if end is None else end):
@@ -130,7 +147,8 @@ def digits(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def free_number_at(text: str, at: int) -> Number | None:
-    """The number whose digits begin at `at`; none where what comes before makes them part of something else."""
+    """The number whose digits begin at `at`; none where what comes before makes them part of something
+    else."""
     return number_at(text, at) if _stands_free(text, at) else None
 
 
@@ -155,6 +173,11 @@ def _digits_at(text: str, at: int) -> Number | None:
     if blob is None:
         return None
     shape = _PLAIN.fullmatch(blob[0])
+    comma = _decimal_comma(text, at) if shape is None else None
+    if comma is not None:
+        top = _value(comma[3]) if comma.lastindex == 3 else None
+        number = Number(float(f"{comma[1]}.{comma[2]}"), at, comma.end(2), comma.end(), top)
+        return _with_tail(text, number)
     if shape is None:
         if not _THOUSANDS.fullmatch(blob[0]):
             return None
@@ -166,6 +189,13 @@ def _digits_at(text: str, at: int) -> Number | None:
     else:
         number = Number(value, at, end, blob.end())
     return _with_tail(text, number)
+
+
+def _decimal_comma(text: str, at: int) -> re.Match[str] | None:
+    """The number with a decimal comma that begins at a place, where it can be no list of two numbers."""
+    if european.DECIMAL_BEHIND_LABEL.search(text, max(0, at - 32), at):
+        return european.PLAIN_DECIMAL.match(text, at) or european.DECIMAL.match(text, at)
+    return european.DECIMAL.match(text, at)
 
 
 def _word_at(text: str, at: int) -> Number | None:
@@ -190,6 +220,17 @@ def _fraction_at(text: str, at: int) -> Number | None:
     if digits is None:
         return None
     return _with_tail(text, Number(float(digits[0]), at, digits.end(), digits.end()))
+
+
+def _european_words_at(text: str, at: int) -> Number | None:
+    """A score in words with the most there was: "vier von fünf"."""
+    if not text[at : at + 1].isalpha():
+        return None
+    words = european.OUT_OF_IN_WORDS.match(text, at)
+    if words is None:
+        return None
+    value, top = european.WORDS[words[1]], european.WORDS[words[2]]
+    return _with_unit(text, Number(value, at, words.end(1), words.end(), top, in_words=True))
 
 
 def _stars_at(text: str, at: int) -> Number | None:

@@ -13,14 +13,19 @@ from .patterns import lazily
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _BLANK = "\u115f\u1160\u3164\uffa0"
 """Fillers of Hangul, which show as a space."""
+_HYPHENS = "\u2010\u2011\u2012\u2212"
+"""The hyphens and the minus sign that look like the one of ASCII."""
 _NARROW = (
     {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
     | {0x1D7CE + n: ord("0") + n % 10 for n in range(50)}
     | {ord(space): " " for space in _SPACES + _BLANK}
+    | {ord(hyphen): "-" for hyphen in _HYPHENS}
 )
-_WIDE_SET = "[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _BLANK + "]"
+_WIDE_SET = "[\uff01-\uff5e\U0001d7ce-\U0001d7ff" + _SPACES + _BLANK + _HYPHENS + "]"
 _WIDE = lazily(_WIDE_SET + _WIDE_SET + "*+")  # a plain set in front lets the search skip ahead
 _OUTER_UNDERSCORE = lazily(r"_(?:(?<![0-9A-Za-z]_)|(?![0-9A-Za-z]))")
+_STRUCK_OUT = lazily(r"(?<![~\\])~~(?=[^~\s])[^~\n]{1,80}~~(?!~)|<(del|s|strike)>[^<\n]{1,80}</\1>", re.I)
+_HTML_EMPHASIS = lazily(r"</?(?:b|i|em|strong|u|p|h[1-6]|li)>", re.I)
 _HEADING = lazily(r"^[ \t]{0,3}#{1,6}(?=[ \t])", re.M)
 
 
@@ -42,7 +47,13 @@ def folded(text: str) -> str:
 
 
 def without_emphasis(text: str) -> str:
-    """The text with bold, italic and heading marks blanked; an underscore inside a word stays."""
+    """The text with bold, italic and heading marks blanked, and all that is struck out; an underscore inside
+    a word stays.
+    """
+    if "~~" in text or "</" in text:
+        text = _STRUCK_OUT.sub(lambda struck: " " * len(struck[0]), text)
+    if "</" in text:
+        text = _HTML_EMPHASIS.sub(lambda mark: " " * len(mark[0]), text)
     if "*" in text:
         text = text.replace("*", " ")
     if "#" in text:

@@ -22,7 +22,9 @@ _INVISIBLE = (
 """Unicode's default-ignorable characters as the inside of a
 set, without the fillers of Hangul, which show as a space.
 """
-_HIDDEN = lazily(rf"[{_INVISIBLE}]+")
+_FILLERS = r"\u115f\u1160\u3164\uffa0"
+_HIDDEN = lazily(rf"[{_INVISIBLE}]+|(?<=[A-Za-z\[<(/])[{_FILLERS}{_INVISIBLE}]+(?=[A-Za-z\])>/])")
+"""A filler of Hangul inside a Latin word or a mark hides it; between a mark and its value it is a space."""
 
 
 class Visible(NamedTuple):

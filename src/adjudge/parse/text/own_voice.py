@@ -49,10 +49,11 @@ _QUOTATION = lazily(
     # a digit opens nothing: it is an inch or a closing mark.
     r'"(?<![0-9A-Za-z]")(?:[^"\\\n]++|\\[^\n]|\\|\n(?![ \t]*+\n))*+"?'
     r"|“(?:[^“”\n]++|\n(?![ \t]*+\n))*+”?"
+    r"|'(?<![0-9A-Za-z]')(?=[^\s'])[^'\n]{0,60}(?:\[\[|<|:\s?[0-9A-Z]|\]\s?[0-9A-Z])[^'\n]{0,60}'(?![0-9A-Za-z:])"
     r"|‘[^‘’\n]*+’?|「[^「」\n]*+」?|『[^『』\n]*+』?|«[^«»\n]*+»?|„[^„“”\n]*+[“”]?"
     r"|``?+(?!`)[^`\n]*+`{0,2}+"
 )
-_CLOSING = frozenset('"”’」』»“`')
+_CLOSING = frozenset("\"'”’」』»“`")
 
 # A name or a bare value between quotation marks is a way of writing it ("A", `4`, "score": 4), not a
 # quotation; a key is always kept.
@@ -63,6 +64,17 @@ _NAME = lazily(
 )
 _KEY = lazily(r"[\w \-/().&']{1,60}")
 _SHORT_VALUE = lazily(r"\s?(?:[0-9][^\n:]{0,15}|\[\[[^\[\]\n]{1,8}\]\])\s?")
+_OWN_CLOSING = lazily(
+    r"(?:\A\s{0,4}|(?:\A|\n)[ \t#*_\-]{0,8}(?:(?:final|my|overall)\s)?"
+    r"(?:verdict|decision|judge?ment|conclusion|rating|score|result|evaluation|판정|결론|结论|判定)"
+    r"[ \t*_]{0,4}(?::[ \t*_]{0,4}\n?|\n)\s{0,4}\**)(?=[\"“][^\"“”\n]{1,240}[\"”][\s.*_]{0,4}\Z)",
+    re.I,
+)
+"""The heading of a verdict whose quotation ends the reply, or a quotation that is the whole reply: the judge
+quotes itself.
+"""
+
+_REACH = 320
 _COLON_NEXT = lazily(r"[ \t]{0,4}[:：]")
 
 
@@ -183,8 +195,15 @@ def fence_lines(text: str) -> list[Span]:
 def quotations(text: str) -> list[Span]:
     """Quotations, inline code and block quotes; quoted names, keys and bare values are none of these."""
     spans: list[Span] = []
+    closing = (
+        _OWN_CLOSING.search(text, max(0, len(text) - _REACH))
+        if text[-8:].rstrip(" .*_\n")[-1:] in _CLOSING
+        else None
+    )
     for count, match in enumerate(_QUOTATION.finditer(text)):
         start, end = match.span()
+        if closing is not None and start >= closing.end():
+            continue
         if count >= MOST_QUOTATIONS:
             return [*spans, (start, len(text))]
         if end - start > 2 and text[end - 1] in _CLOSING and not _is_only_written_so(text, start, end):

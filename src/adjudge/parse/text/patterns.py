@@ -13,7 +13,8 @@ _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub")
 
 
 class _Lazy:
-    """Stands for a pattern until one of its methods is asked for; from then on holds that pattern's methods."""
+    """Stands for a pattern until one of its methods is asked for; from then on holds that pattern's
+    methods."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._written = (pattern, flags)

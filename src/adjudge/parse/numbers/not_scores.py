@@ -21,12 +21,13 @@ _MOST_LOOKS = 60
 """How many places that could be the next entry are looked at."""
 
 _LAST_ENTRY = 20
-_ENTRY = lazily(r"(?:[.)\]:][ \t]++|、[ \t]*+)(?=\S)")
+_ENTRY = lazily(r"(?:[.)\]:][ \t]++|、[ \t]*+|[.)\]](?=[\u3040-\ud7ff]))(?=\S)")
 _LIST_LINE = lazily(r"^[ \t]{0,8}\(?([0-9]{1,2})(?:[.)][ \t]|、)", re.M)
 _EQUALS = lazily(r"[ \t]?(?:=|:|[-–—][ \t])")
 _BOX_ENDS = lazily(r"[^{}<\n]{0,24}(?:\}|</answer>)[^0-9A-Za-z\u00c0-\uffef]*+(?:\\?\)[\s.]*+)?\Z")
 _ANSWER_BOX = lazily(
-    r"(?:[^\w]|\\text|\\mathrm|\\textbf|so|thus|therefore|hence|the|my|final|overall|answer|is|as|verdict|choice|winner|conclusion|"
+    r"(?:[^\w]|\\text|\\mathrm|\\textbf|so|thus|therefore|hence|the|my|final|overall|answer|is|as|verdict|"
+    r"choice|winner|conclusion|"
     r"i|would|will|give|it|better|best|response|assistant|output|option)*+$"
 )
 _OF_SCORE = lazily(r"\b(?:scor|rat(?:e|ing)|grad|verdict|winner|prefer|choos)|评分|得分|分数|점수|평점")
@@ -99,6 +100,42 @@ def _is_explained(judge_text: str, number: Number, level: str) -> bool:
             return True
         at = judge_text.find(level, at + 1, number.until + _REACH)
     return False
+
+
+_PLURAL = lazily(
+    r"[ \t](?:[a-z]{3,}\s)?(?!(?:as|is|has|was|this|its|stars|points|marks|seems|feels|looks|fits|suits|"
+    r"means|shows|reflects|indicates|across|unless|less|thus|plus|perhaps|always|besides)\b)[a-z]{3,}s\b"
+    r"(?!\s(?:the|an?|that|this|it|its|how|right|fair|appropriate|good|well|best|my|some|both|most)\b)"
+)
+_TO_OTHER_END = lazily(
+    r"\s?\([^()\n]{1,40}\)\s?(?:to|through|[-–—~,]|至|到|에서)\s?[0-9]{1,3}\s?(?:points?|점|分)?\s?\("
+)
+
+
+_ANOTHER = lazily(
+    r"(?:[ \t]?(?:[,;&<]|and|vs\.?|\(?or|\.{2,3}|…)|\s?(?:또는|혹은|이나|或者?|还是))\s?"
+    r"(?:an?\s)?[0-9]++(?:\.[0-9]++)?+\s?(?:점|分|points?)?\s?(?:$|[\n.,;)\]<])"
+    r"|[ \t]?[,(]?\s?(?:or\s)?(?:maybe|perhaps|possibly|or\seven)\s(?:an?\s)?[0-9]"
+    r"|[ \t]?<[ \t]?[a-z]\b"
+    r"|[ \t]?(?:→|->|=>)[^\n]{1,40}?(?:→|->|=>)[ \t]?[0-9]"
+    r"|[ \t]?(?:→|->|=>)[ \t]?[^\W\d][^\n0-9]{3,40}[:=][ \t]?[0-9]++(?![0-9%]|\s%)"
+    r"|[ \t]?\((?:initial|initially|first|original|provisional|tentative|before[^()\n]{1,30})\)"
+)
+
+
+def names_another(judge_text: str, number: Number) -> bool:
+    """Whether another number stands beside this one with the same claim: "4 or 5", "4 (maybe 5)"."""
+    return _ANOTHER.match(judge_text, number.until) is not None
+
+
+def counts_plural(judge_text: str, number: Number) -> bool:
+    """Whether things stand behind a number: "4 minutes", "4 errors found"."""
+    return number.top is None and not number.unit and _PLURAL.match(judge_text, number.until) is not None
+
+
+def begins_range(judge_text: str, number: Number) -> bool:
+    """Whether a number is one end of a scale whose ends are explained: "1 (worst) to 5 (best)"."""
+    return _TO_OTHER_END.match(judge_text, number.until) is not None
 
 
 def is_answer_box(judge_text: str, start: int, at: int) -> bool:
