@@ -172,6 +172,7 @@ def test_a_built_in_id_and_its_family_can_be_named() -> None:
     assert not [finding for finding in check_protocols([family]) if finding.kind == "suspicion"]
 
 
+@pytest.mark.slow
 def test_the_built_in_protocols_raise_no_suspicion_that_is_not_accepted() -> None:
     assert [finding.text() for finding in check_protocols(builtin_ids())] == []
 

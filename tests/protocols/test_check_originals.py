@@ -46,7 +46,8 @@ def test_an_original_raises_the_suspicions_that_it_deserves_and_no_others(
 
 
 def test_the_direction_of_a_scale_is_judged_by_the_words(shared: Path, tmp_path: Path) -> None:
-    """Declaring the end that the levels praise silences the rule; an undeclared end is not what it goes by."""
+    """Declaring the end that the levels praise silences the rule; an undeclared end is not what it goes
+    by."""
     [document] = (shared / "seeds").glob("001_*")
     [folder] = import_document(document, tmp_path).folders
     settings = Path(folder, "protocol.toml")

@@ -17,12 +17,17 @@ from clock import LINEAR, growth
 from thorough import tries
 
 PIECES = (
-    "{{response_a}}", "{{response_b}}", "{{reference}}", "{{examples}}", "{{", "}}", "\n", "\n\n", " ", "# ", "- ", "1. ", "**",
-    "Score 1: excellent", "5 = poor", "1-3: fair", "A score of 5 means ", "higher is better", "Lower scores are better.",
-    '{"score": 4, "reason": "x"}', '"', "{", "}", "<score>5</score>", "[RESULT] 3", "[[4]]", "Score: 2", "e.g. 4",
+    "{{response_a}}", "{{response_b}}", "{{reference}}", "{{examples}}", "{{", "}}", "\n", "\n\n", " ",
+    "# ", "- ", "1. ", "**",
+    "Score 1: excellent", "5 = poor", "1-3: fair", "A score of 5 means ", "higher is better",
+    "Lower scores are better.",
+    '{"score": 4, "reason": "x"}', '"', "{", "}", "<score>5</score>", "[RESULT] 3", "[[4]]", "Score: 2",
+    "e.g. 4",
     "Here are some examples:", "positive and negative examples", "reference answer", "Rate your confidence",
-    "Return only the score.", "Provide an explanation.", "Provide:", "Baseline Response:", "Enhanced Response:", "GPT-4:",
-    "expected elements", "以下是正面或负面的示例", "10分代表优秀", "분", "1점: 우수", "점수만 출력", "，", "。", "\ufffc", "\x00", "é", "\ud7ff",
+    "Return only the score.", "Provide an explanation.", "Provide:", "Baseline Response:",
+    "Enhanced Response:", "GPT-4:",
+    "expected elements", "以下是正面或负面的示例", "10分代表优秀", "분", "1점: 우수", "점수만 출력", "，", "。", "\ufffc", "\x00", "é",  # noqa: E501
+    "\ud7ff",
 )  # fmt: skip
 PROMPTS = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 ANSWERS = (
@@ -88,8 +93,14 @@ def test_any_prompt_gives_suspicions_that_point_into_it(
 )
 @settings(max_examples=tries(150))
 def test_any_bytes_in_the_files_of_a_folder_give_findings(user: bytes, cases: bytes, more: str) -> None:
-    settings_text = 'title = "Own"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "own"\ninputs = []\n'
-    settings_text += 'criteria = [{ name = "q", scale = { low = 1, high = 5, best = 5 } }]\nanswer = { reader = "first_line" }\n'
+    settings_text = (
+        'title = "Own"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = '
+        '"own"\ninputs = []\n'
+    )
+    settings_text += (
+        'criteria = [{ name = "q", scale = { low = 1, high = 5, best = 5 } }]\nanswer = { '
+        'reader = "first_line" }\n'
+    )
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "own")
         folder.mkdir()

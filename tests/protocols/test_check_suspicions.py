@@ -1,4 +1,5 @@
-"""Each rule against its table of prompts in `tests/suspicions`: those that must fire and those that must not."""
+"""Each rule against its table of prompts in `tests/suspicions`: those that must fire and those that must
+not."""
 
 from __future__ import annotations
 
@@ -124,6 +125,8 @@ def test_a_place_in_the_system_text_differs_from_one_in_the_user_text() -> None:
 
 def test_the_names_are_those_of_the_contract() -> None:
     assert set(NAMES) == {
-        "direction", "one-score-two-responses", "confidence-without-field", "labels-not-blind", "asked-not-in-format",
-        "reference-mismatch", "examples-promised", "unlike-siblings", "example-is-answer", "unanchored-levels",
+        "direction", "one-score-two-responses", "confidence-without-field", "labels-not-blind",
+        "asked-not-in-format",
+        "reference-mismatch", "examples-promised", "unlike-siblings", "example-is-answer",
+        "unanchored-levels",
     }  # fmt: skip

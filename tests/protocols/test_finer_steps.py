@@ -39,7 +39,8 @@ def test_a_chinese_half_point_is_between_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "words"), [(0.3, "no multiple"), (2, "change nothing"), (1, "change nothing"), (0, "more than 0"), (-1, "more than 0")]
+    ("step", "words"), [(0.3, "no multiple"), (2, "change nothing"), (1, "change nothing"), (0,
+    "more than 0"), (-1, "more than 0")]
 )  # fmt: skip
 def test_a_step_that_cannot_be_used_is_refused(step: float, words: str) -> None:
     with pytest.raises(DataError, match=words):

@@ -17,9 +17,11 @@ BUILTIN = Path(__file__).parents[2] / "src" / "adjudge" / "protocols" / "builtin
 FAMILIES = sorted(path.name for path in BUILTIN.iterdir())
 
 EXPECTED = {
-    "gptscore-ko": "factuality consistency relevance fluency coherence accuracy multidimensional-quality semantic-appropriateness understandability",
+    "gptscore-ko": "factuality consistency relevance fluency coherence accuracy multidimensional-quality "
+    "semantic-appropriateness understandability",
     "geval": "compare score",
-    "opinion-summary": "faithfulness fluency coherence relevance aspect-coverage sentiment-consistency specificity",
+    "opinion-summary": "faithfulness fluency coherence relevance aspect-coverage sentiment-consistency "
+    "specificity",
     "commentary-zh": "structure reasoning thesis evidence language",
     "prometheus": "direct direct-reference pairwise pairwise-reference",
 }
@@ -54,6 +56,7 @@ def test_the_comparison_is_blind() -> None:
     assert not re.search(r"baseline|enhanced", compare.user_text + compare.system_text, re.I)
 
 
+@pytest.mark.slow
 def test_all_built_in_protocols_pass_their_own_check() -> None:
     assert [finding.text() for finding in check_protocols(builtin_ids())] == []
 
@@ -177,7 +180,15 @@ def test_all_problems_of_a_folder_come_in_one_message(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError) as error:
         load_protocol(tmp_path / "own")
     message = str(error.value)
-    for part in ("unknown key 'inptus'", "Did you mean 'inputs'?", "'best' says which end is good", "{{respnse}}", "Did you mean {{response}}?", "reader 'tag' needs 'tag'", "'response' is declared"):  # fmt: skip
+    for part in (
+        "unknown key 'inptus'",
+        "Did you mean 'inputs'?",
+        "'best' says which end is good",
+        "{{respnse}}",
+        "Did you mean {{response}}?",
+        "reader 'tag' needs 'tag'",
+        "'response' is declared",
+    ):
         assert part in message, message
 
 

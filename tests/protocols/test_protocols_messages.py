@@ -1,4 +1,5 @@
-"""What a person reads who made a slip in a protocol folder: plain words, the right line, nothing misleading."""
+"""What a person reads who made a slip in a protocol folder: plain words, the right line, nothing
+misleading."""
 
 from __future__ import annotations
 
@@ -221,7 +222,9 @@ def test_criteria_in_single_brackets_are_reported_with_the_double_ones(tmp_path:
     assert finding.line == 7
 
 
-@pytest.mark.parametrize("brackets", [("[criteria]", "[criteria]"), ("[criteria]", "[[criteria]]"), ("[[criteria]]", "[criteria]")])  # fmt: skip
+@pytest.mark.parametrize(
+    "brackets", [("[criteria]", "[criteria]"), ("[criteria]", "[[criteria]]"), ("[[criteria]]", "[criteria]")]
+)
 def test_two_criteria_of_which_one_has_single_brackets_are_reported(
     tmp_path: Path, brackets: tuple[str, str]
 ) -> None:

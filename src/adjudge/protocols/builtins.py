@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import resources
 from pathlib import Path
 
+from ..did_you_mean import near_words
 from ..errors import ProtocolError
 
 
@@ -29,10 +29,11 @@ def find_folder(ref: str | Path) -> tuple[Path, str]:
     path = Path(ref)
     if path.is_dir():
         return path, _id_of_folder(path)
-    near = difflib.get_close_matches(text, builtin_ids(), 3, 0.5)
+    near = near_words(text, builtin_ids(), 3, 0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ProtocolError(
-        f"'{text}' is neither a built-in protocol nor a folder.{hint} adjudge protocols list shows the built-in ones."
+        f"'{text}' is neither a built-in protocol nor a folder.{hint} adjudge protocols list shows the"
+        " built-in ones."
     )
 
 

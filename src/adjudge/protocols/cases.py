@@ -14,7 +14,7 @@ from ..data import BrokenFileError, read_small
 from ..parse import parse, read_list
 from ..records import Choice, FieldValue, How, Item, Judgment, Listing, Protocol, Score, Status
 from .findings import Finding
-from .setting_lines import line_of, line_of_key
+from .setting_lines import line_number, line_of_key
 from .setting_mistakes import Mistake, key_meant, mistakes_in, toml_mistake
 from .step_protocols import answer_about, step_protocol
 
@@ -99,7 +99,7 @@ def case_failures(folder: Path, protocol: Protocol, *, is_builtin: bool) -> list
     return failures
 
 
-def folded(failures: Iterable[Failure]) -> list[Finding]:
+def family_findings(failures: Iterable[Failure]) -> list[Finding]:
     """One finding for each case that fails in the same way under several protocols of a family."""
     failing: dict[tuple[Path, int, str, str, str], list[str]] = {}
     for path, line, message, todo, protocol, case in failures:
@@ -111,7 +111,8 @@ def folded(failures: Iterable[Failure]) -> list[Finding]:
 
 
 def _whose(case: str, protocols: Sequence[str]) -> str:
-    """The case and the protocols, before what is wrong: behind it, a name could be taken for what was read."""
+    """The case and the protocols, before what is wrong: behind it, a name could be taken for what was
+    read."""
     more = len(protocols) - 1
     others = f" and {more} other{'s' if more > 1 else ''}" if more else ""
     named = f"protocol '{protocols[0]}'{others}" if protocols[0] else ""
@@ -145,7 +146,7 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
         mistakes = mistakes_in(text, entries, list[Case], _KEY)
         failures += [Failure(path, *mistake[:3]) for mistake in mistakes]
         return
-    lines = [line_of(text, heading.start(1)) for heading in _HEADING.finditer(text)]
+    lines = [line_number(text, heading.start(1)) for heading in _HEADING.finditer(text)]
     for number, entry in enumerate(entries):
         try:
             yield lines[number] if number < len(lines) else 1, msgspec.convert(entry, Case)
@@ -156,7 +157,8 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
 
 
 def _case_differences(protocol: Protocol, case: Case) -> Iterator[str]:
-    """What is read from a reply otherwise than promised; in a protocol with steps, by the reader of the step."""
+    """What is read from a reply otherwise than promised; in a protocol with steps, by the reader of the
+    step."""
     if not protocol.pipeline:
         yield from _differences(case, _judgment(protocol, case))
         return

@@ -16,13 +16,17 @@ import msgspec
 from ..data import BrokenFileError, read_small
 from ..did_you_mean import did_you_mean
 from ..records import Protocol
+from .asked.choices import further_response
+from .asked.example_reply import asks_for_nothing, sent_text, unread_example
+from .asked.format import asks_for_several, form_in_slot
 from .builtins import builtin_root, find_folder
-from .cases import Failure, case_failures, folded
+from .cases import Failure, case_failures, family_findings
 from .findings import Finding
 from .folder import read_folder
 from .setting_lines import line_of_key, line_of_steps
 from .step_protocols import shows_item, step_protocol
 from .suspicions import NAMES, Prompt, Suspicion, suspicions_of, unlike_siblings
+from .template_logic import template_logic
 
 
 class _Read(NamedTuple):
@@ -44,7 +48,7 @@ def check_protocols(refs: Sequence[str | Path]) -> list[Finding]:
         findings += _check(folder, reader)
         if protocol := reader.read(folder).protocol:
             failures += case_failures(folder, protocol, is_builtin=_is_builtin(folder))
-    return [*findings, *folded(failures)]
+    return [*findings, *family_findings(failures)]
 
 
 def _is_builtin(folder: Path) -> bool:
@@ -103,6 +107,8 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
     findings += _accept_findings(folder, read.protocol)
     findings += _endless_findings(folder, read.protocol)
     findings += _nothing_shown_findings(folder, read.protocol)
+    findings += _logic_findings(folder, read.protocol)
+    findings += _format_findings(folder, read.protocol)
     prompt = Prompt(read.protocol)
     suspicions = [] if read.protocol.pipeline else list(suspicions_of(prompt))
     findings += _step_findings(folder, read.protocol)
@@ -153,7 +159,10 @@ def _endless_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
         return
     for at, (name, scale) in enumerate(protocol.criteria.items()):
         if scale is not None and scale.low is None and scale.high is None:
-            message = f"criterion '{name}' has a scale without low and high, so any number in a reply counts as a score."
+            message = (
+                f"criterion '{name}' has a scale without low and high, so any number in a reply counts as a"
+                " score."
+            )
             todo = "Write both ends as the prompt names them; a count has low = 0 alone."
             line = line_of_steps(_settings_text(folder), ("criteria", at, "scale"))
             yield Finding(str(folder / "protocol.toml"), line, "scale-without-ends", message, todo)
@@ -168,6 +177,58 @@ def _nothing_shown_findings(folder: Path, protocol: Protocol) -> Iterator[Findin
             "Put a placeholder such as {{response}} where the judged text belongs, and its name into inputs."
         )
         yield Finding(str(folder / "protocol.toml"), line, "nothing-shown", message, todo)
+
+
+def _logic_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """A prompt has no logic here: a loop or a condition would be sent as it stands."""
+    if (logic := template_logic(protocol)) is not None:
+        file, statement = logic
+        message = f"'{statement[:60]}' is template logic, and would be sent to the judge as it stands."
+        todo = (
+            "Write the text that it stands for, with {{name}} for a field of the item; use two "
+            "protocols for two cases."
+        )
+        line = _line_of_text(folder / file, statement)
+        yield Finding(str(folder / file), line, "template-logic", message, todo)
+
+
+def _format_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
+    """Settings that cannot read the reply that the prompt asks for, or a draft whose form of reply is not
+    known."""
+    line = _line_in_settings(folder, "reader")
+    file = str(folder / "protocol.toml")
+    if protocol.imported and (slot := form_in_slot(protocol.user_text + protocol.system_text)):
+        message = (
+            f"the form of the reply stands in the placeholder {{{{{slot}}}}}, so the settings cannot know it."
+        )
+        todo = "Write the form into the prompt in its place, and name its reader under [answer]."
+        yield Finding(file, line, "format-unknown", message, todo)
+    elif protocol.imported and protocol.task == "compare" and (more := further_response(protocol.inputs)):
+        message = f"the prompt shows more than two responses, in '{more}' too, and a protocol compares two."
+        todo = 'Show two responses in the prompt, or one of them under task = "score".'
+        yield Finding(file, _line_in_settings(folder, "inputs"), "several-responses", message, todo)
+    elif (
+        protocol.imported
+        and len(protocol.criteria) == 1
+        and (several := asks_for_several(sent_text(protocol)))
+    ):
+        message = f"the prompt says '{several}', and one criterion is declared."
+        todo = 'Declare every criterion under [[criteria]], and read each by its key: score = "{criterion}".'
+        yield Finding(file, line, "several-scores", message, todo)
+    elif protocol.imported and protocol.answer.reader == "free" and asks_for_nothing(protocol):
+        message = (
+            "the prompt does not say in what form the answer is wanted, so any words of a "
+            "reply could be read."
+        )
+        todo = "Say it in user.md, for example as <score>SCORE</score>, and name its reader under [answer]."
+        yield Finding(file, line, "format-unknown", message, todo)
+    elif protocol.imported and (unread := unread_example(protocol)) is not None:
+        reply, why = unread
+        message = (
+            f"{why}, and a reply such as {reply[:80]!r} is not read by reader '{protocol.answer.reader}'."
+        )
+        todo = "Set the reader, its settings, the scale or the options to what the prompt asks for."
+        yield Finding(file, line, "example-not-read", message, todo)
 
 
 def _undecided_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
@@ -195,6 +256,15 @@ def _accept_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
             yield Finding(
                 file, line, "accept-without-reason", message, "Say why it is right for this protocol."
             )
+
+
+def _line_of_text(file: Path, words: str) -> int:
+    """The line of a text in which these words stand."""
+    try:
+        text = read_small(file).decode("utf-8")
+    except (OSError, UnicodeDecodeError, BrokenFileError):
+        return 1
+    return text.count("\n", 0, max(0, text.find(words))) + 1
 
 
 def _line_in_settings(folder: Path, key: str) -> int:

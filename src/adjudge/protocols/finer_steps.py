@@ -21,7 +21,8 @@ def with_finer_steps(protocols: Sequence[Protocol], step: float) -> list[Protoco
     finer = [_with_step(protocol, step) for protocol in protocols]
     if all(new is old for new, old in zip(finer, protocols, strict=True)):
         raise DataError(
-            f"--step {step:g}: no scale of this run has a larger step, so it would change nothing. Leave it out."
+            f"--step {step:g}: no scale of this run has a larger step, so it would change nothing. Leave it"
+            " out."
         )
     return finer
 
@@ -45,7 +46,7 @@ def _finer(name: str, scale: Scale | None, step: float) -> Scale | None:
     parts = scale.step / step
     if abs(parts - round(parts)) > 1e-9:
         raise DataError(
-            f"--step {step:g}: the scale of '{name}' has the step {scale.step:g}, which is no multiple of it. "
-            f"Give one that divides it, such as {scale.step / 2:g}."
+            f"--step {step:g}: the scale of '{name}' has the step {scale.step:g}, which is no multiple of it."
+            f" Give one that divides it, such as {scale.step / 2:g}."
         )
     return structs.replace(scale, step=step)

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ..data import read_examples, read_rubric
-from ..errors import ProtocolError, listed
+from ..errors import ProtocolError, problem_list
 from ..records import Example, Protocol, Rubric, Scale
 from ..render import slots_of
 from .builtins import find_folder
@@ -29,12 +29,13 @@ def load_protocol(
 ) -> Protocol:
     """The protocol of a built-in id or a folder, with the user's rubric, examples, criterion and steps.
 
-    `name` is the name of its only criterion, in place of the protocol's or the rubric's. Raises `ProtocolError` with every problem at once.
+    `name` is the name of its only criterion, in place of the protocol's or the rubric's. Raises
+    `ProtocolError` with every problem at once.
     """
     folder, protocol_id = find_folder(ref)
     protocol, findings = read_folder(folder, protocol_id)
     if protocol is None:
-        raise ProtocolError(listed(str(ref), [_short(finding) for finding in findings]))
+        raise ProtocolError(problem_list(str(ref), [_short(finding) for finding in findings]))
     return _given(protocol, rubric, examples, criterion, steps, name)
 
 
@@ -104,12 +105,12 @@ def _with_classes(protocol: Protocol, rubric: Rubric) -> Protocol:
     if takes_classes != rubric.scale.is_nominal:
         if takes_classes:
             raise ProtocolError(
-                f"protocol {protocol.id} chooses a label, and the rubric '{rubric.name}' has levels. Give it [labels] "
-                "in place of [levels], or use prometheus/direct, which takes levels."
+                f"protocol {protocol.id} chooses a label, and the rubric '{rubric.name}' has levels. Give it"
+                " [labels] in place of [levels], or use prometheus/direct, which takes levels."
             )
         raise ProtocolError(
-            f"protocol {protocol.id} gives a score, and the rubric '{rubric.name}' has [labels], which have no order. "
-            "Use classify, or give it [levels]."
+            f"protocol {protocol.id} gives a score, and the rubric '{rubric.name}' has [labels], which have"
+            " no order. Use classify, or give it [levels]."
         )
     if not takes_classes:
         return protocol
@@ -123,7 +124,8 @@ def _renamed(protocol: Protocol, name: str) -> Protocol:
     """The protocol with another name for its only criterion."""
     if len(protocol.criteria) != 1:
         raise ProtocolError(
-            f"protocol {protocol.id} has {len(protocol.criteria)} criteria, and '{name}' names one. Leave the name out."
+            f"protocol {protocol.id} has {len(protocol.criteria)} criteria, and '{name}' names one. Leave the"
+            " name out."
         )
     answer = protocol.answer
     if any(
@@ -131,7 +133,8 @@ def _renamed(protocol: Protocol, name: str) -> Protocol:
         for path in (answer.score, answer.reason, answer.evidence, answer.confidence)
     ):
         raise ProtocolError(
-            f"protocol {protocol.id} asks for its criterion by name in the reply. Leave the name '{name}' out."
+            f"protocol {protocol.id} asks for its criterion by name in the reply. Leave the name '{name}'"
+            " out."
         )
     ((old, scale),) = protocol.criteria.items()
     scores = {name if key == old else key: path for key, path in answer.scores.items()}
@@ -158,7 +161,7 @@ def _rubric_scale(protocol: Protocol, rubric: Rubric) -> Scale | None:
         described = ", ".join(f"{level:g}" for level in sorted(rubric.scale.levels)) or "none"
         wanted = ", ".join(f"{level:g}" for level in sorted(levels))
         raise ProtocolError(
-            f"protocol {protocol.id} shows the levels {wanted}; the rubric '{rubric.name}' describes {described}. "
-            "Describe just these, or use prometheus/direct, which takes any number of levels."
+            f"protocol {protocol.id} shows the levels {wanted}; the rubric '{rubric.name}' describes"
+            f" {described}. Describe just these, or use prometheus/direct, which takes any number of levels."
         )
     return rubric.scale

@@ -8,7 +8,7 @@ Steps = tuple[str | int, ...]
 """The way to a value in a TOML file: keys, and the number of an entry in a list."""
 
 
-def line_of(text: str, start: int) -> int:
+def line_number(text: str, start: int) -> int:
     """The line number of a character offset."""
     return text.count("\n", 0, start) + 1
 
@@ -16,7 +16,7 @@ def line_of(text: str, start: int) -> int:
 def line_of_key(toml: str, key: str) -> int:
     """The line that sets a key, or the first one: a hint for an editor, not a parser."""
     match = _set_at_line_start(key).search(toml)
-    return line_of(toml, match.start(1)) if match else 1
+    return line_number(toml, match.start(1)) if match else 1
 
 
 def line_of_steps(toml: str, steps: Steps) -> int:
@@ -35,7 +35,7 @@ def line_of_steps(toml: str, steps: Steps) -> int:
         match = (_set_at_line_start(step) if is_top else inside).search(toml, place)
         place = match.start(1) if match else place
         heading = step
-    return line_of(toml, place)
+    return line_number(toml, place)
 
 
 def _set_at_line_start(key: str) -> re.Pattern[str]:

@@ -1,4 +1,5 @@
-"""Mistakes in the settings of a protocol: no TOML, an unknown key, a value of another type, each in plain words."""
+"""Mistakes in the settings of a protocol: no TOML, an unknown key, a value of another type, each in plain
+words."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import inspect
 
 from ..did_you_mean import did_you_mean
-from .setting_lines import Steps, line_of, line_of_steps
+from .setting_lines import Steps, line_number, line_of_steps
 
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
@@ -26,13 +27,13 @@ class Mistake(NamedTuple):
 def toml_mistake(file: str, toml: str, error: Exception, lists: Iterable[str]) -> Mistake:
     """Why a text is no TOML, with its line. `lists` are the keys that need double brackets."""
     match = _AT_LINE.search(str(error))
-    line = int(match[1]) if match else line_of(toml.rstrip(), len(toml))
+    line = int(match[1]) if match else line_number(toml.rstrip(), len(toml))
     names = "|".join(map(re.escape, lists))
     single = re.search(rf"^[ \t]*\[[ \t]*({names})[ \t]*\][ \t]*(?:#.*)?$", toml, re.MULTILINE)
     if single and re.match(rf"[ \t]*\[+[ \t]*{single[1]}[ \t]*\]", toml.split("\n")[line - 1]):
         # The parser complains of the second heading, which may be the right one.
         message = f"[{single[1]}] is a single table, but the file has several."
-        return Mistake(line_of(toml, single.start(1)), message, _double(single[1]), "not-toml")
+        return Mistake(line_number(toml, single.start(1)), message, _double(single[1]), "not-toml")
     return Mistake(line, f"{file} is not valid TOML: {error}.", "Fix it there.", "not-toml")
 
 

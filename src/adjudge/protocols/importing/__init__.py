@@ -1,7 +1,7 @@
 """Importing documents of prompts: `import_document` turns a file into protocol folders.
 
-Five documents are known by the sha256 of their text and come out as exact originals (`recognise.py`). Any other
-Markdown or Python file comes out as drafts whose guesses are marked for review (`drafts.py`).
+Five documents are known by the sha256 of their text and come out as exact originals (`recognise.py`). Any
+other Markdown or Python file comes out as drafts whose guesses are marked for review (`drafts.py`).
 Either way the text of a prompt is the document's own, with only its container undone.
 """
 
@@ -11,19 +11,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ...errors import DataError, ProtocolError
-from .drafts import draft_folder, paired
-from .find_prompts import (
-    Document,
-    Search,
-    parsed,
-    prompts_in_markdown,
-    prompts_in_python,
-    read_document,
-    syntax_problem,
-)
+from ...errors import ProtocolError
+from .document import Document, read_document
+from .draft import draft_folder
 from .folders import NewFolder, write_folders
+from .formats import NAMED_BY_FILE, find_prompts
 from .known_documents import follow
+from .pairing import paired
 from .recognise import recognise
 
 MAX_PROMPTS = 200
@@ -54,8 +48,16 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
     document = read_document(path)
     recognised = recognise(document)
     if recognised is not None:
-        folders = follow(recognised.known, recognised.document)
+        folders = follow(recognised.known, recognised.document, recognised.texts)
         notes = ["The document was recognised: the folders hold its prompts byte for byte."]
+        if recognised.texts is not None:
+            notes = [
+                "The document was recognised by the words of its prompts, and the settings are those "
+                "of the original.",
+                "The file differs from it in line breaks, spaces or code fences; the prompts are "
+                "sent as the file has "
+                "them.",
+            ]
         notes += [
             f"The file differs from it by {said}; that was left out." for said in recognised.differences
         ]
@@ -73,20 +75,22 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
 
 
 def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]:
-    search = _search(document, path)
+    search = find_prompts(document, path)
     if not search.prompts:
         left_out = "".join(f"\n  {note}" for note in search.notes)
         raise ProtocolError(
             f"{path}: no prompts were found in it.{left_out}\n"
-            "A prompt is a fence, a section or a Python string that mentions scoring and has placeholders such as "
+            "A prompt is a fence, a section or a Python string that mentions scoring and has "
+            "placeholders such as "
             "{response}. Mark the prompt like that, or write a folder by hand: adjudge protocols new DIR."
         )
     if len(search.prompts) > MAX_PROMPTS:
         raise ProtocolError(
-            f"{path}: {len(search.prompts)} texts in it look like prompts, more than the {MAX_PROMPTS} that are "
+            f"{path}: {len(search.prompts)} texts in it look like prompts, more than the "
+            f"{MAX_PROMPTS} that are "
             "imported at once. Cut out the part that you need and import that."
         )
-    drafts, notes = paired(search.prompts)
+    drafts, notes = paired(search.prompts, path.stem if document.suffix in NAMED_BY_FILE else "prompt")
     notes = [
         "These are drafts: every guess is marked with # REVIEW in protocol.toml. Review each, then run: "
         "adjudge protocols check DIR.",
@@ -94,20 +98,3 @@ def _drafts(document: Document, path: Path) -> tuple[list[NewFolder], list[str]]
         *notes,
     ]
     return [draft_folder(draft, document) for draft in drafts], notes
-
-
-def _search(document: Document, path: Path) -> Search:
-    """The prompts of a document, read as Python where it is Python and as Markdown otherwise."""
-    if document.suffix == ".py":
-        tree = parsed(document.text)
-        if tree is None:
-            raise DataError(
-                f"{path} is not valid Python ({syntax_problem(document.text)}), so its strings cannot be found. "
-                "Fix it, or save the prompts in a .md file."
-            )
-        return prompts_in_python(tree)
-    if document.suffix in ("", ".txt"):
-        tree = parsed(document.text)
-        if tree is not None and (search := prompts_in_python(tree)).prompts:
-            return search
-    return prompts_in_markdown(document.text)

@@ -1,19 +1,21 @@
 """Whether a document is one of the known ones, also where it was saved or wrapped differently.
 
-People add a newline, a title or a line of their own, or save with other line ends. What is left after undoing that must be
-the known document byte for byte: its sha256 says so, and nothing is guessed.
+People add a newline, a title or a line of their own, or save with other line ends. What is left after undoing
+that must be the known document byte for byte: its sha256 says so, and nothing is guessed. A copy that was
+wrapped anew, or whose fences are other ones, is found by the words of its prompts (`fingerprints.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import structs
 
-from .find_prompts import Document
-from .known_documents import KNOWN, KnownDocument
+from .document import Document
+from .fingerprints import known_prompts
+from .known_documents import KnownDocument, known_documents
 
 _LONGEST = 64_000
 """No known document is longer, in characters, with what may have been added to it."""
@@ -27,20 +29,25 @@ class Recognised(NamedTuple):
     known: KnownDocument
     document: Document
     differences: tuple[str, ...] = ()
+    texts: Mapping[str, str] | None = None
+    """its prompts as the file writes them, where they were found by their words alone"""
 
 
 def recognise(document: Document) -> Recognised | None:
     """The known document that a file holds, whole; none where it holds none."""
-    known = KNOWN.get(document.sha256)
+    known = known_documents().get(document.sha256)
     if known is not None:
         return Recognised(known, document)
     if len(document.text) > _LONGEST:
         return None
     for text, difference in _variants(document.text):
         digest = hashlib.sha256(text.encode()).hexdigest()
-        if digest in KNOWN:
+        if digest in known_documents():
             same = structs.replace(document, sha256=digest, text=text)
-            return Recognised(KNOWN[digest], same, (difference,))
+            return Recognised(known_documents()[digest], same, (difference,))
+    if (found := known_prompts(document.text)) is not None:
+        digest, texts = found
+        return Recognised(known_documents()[digest], document, (), texts)
     return None
 
 

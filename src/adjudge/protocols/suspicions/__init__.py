@@ -8,21 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from . import format_rules, scale_rules
-from .prompt_text import Prompt, Suspicion
+from . import (
+    asked_not_in_format,
+    confidence_without_field,
+    direction,
+    example_is_answer,
+    examples_promised,
+    labels_not_blind,
+    one_score_two_responses,
+    reference_mismatch,
+    unanchored_levels,
+)
+from . import unlike_siblings as siblings
+from .prompt import Prompt, Suspicion
 
 RULES: dict[str, Callable[[Prompt], Iterator[Suspicion]]] = {
-    scale_rules.CONTRADICTING_DIRECTION: scale_rules.contradicting_direction,
-    scale_rules.ONE_SCORE_TWO_RESPONSES: scale_rules.one_score_two_responses,
-    format_rules.CONFIDENCE_WITHOUT_FIELD: format_rules.confidence_without_field,
-    format_rules.LABELS_NOT_BLIND: format_rules.labels_not_blind,
-    format_rules.ASKED_NOT_IN_FORMAT: format_rules.asked_not_in_format,
-    format_rules.REFERENCE_MISMATCH: format_rules.reference_mismatch,
-    format_rules.EXAMPLES_PROMISED: format_rules.examples_promised,
-    scale_rules.EXAMPLE_IS_ANSWER: scale_rules.example_is_answer,
-    scale_rules.UNANCHORED_LEVELS: scale_rules.unanchored_levels,
+    direction.CONTRADICTING_DIRECTION: direction.contradicting_direction,
+    one_score_two_responses.ONE_SCORE_TWO_RESPONSES: one_score_two_responses.one_score_two_responses,
+    confidence_without_field.CONFIDENCE_WITHOUT_FIELD: confidence_without_field.confidence_without_field,
+    labels_not_blind.LABELS_NOT_BLIND: labels_not_blind.labels_not_blind,
+    asked_not_in_format.ASKED_NOT_IN_FORMAT: asked_not_in_format.asked_not_in_format,
+    reference_mismatch.REFERENCE_MISMATCH: reference_mismatch.reference_mismatch,
+    examples_promised.EXAMPLES_PROMISED: examples_promised.examples_promised,
+    example_is_answer.EXAMPLE_IS_ANSWER: example_is_answer.example_is_answer,
+    unanchored_levels.UNANCHORED_LEVELS: unanchored_levels.unanchored_levels,
 }
-NAMES = (*RULES, scale_rules.UNLIKE_SIBLINGS)
+NAMES = (*RULES, siblings.UNLIKE_SIBLINGS)
 """Every suspicion that there is, by the name that `[[accept]]` takes."""
 
 
@@ -34,8 +45,8 @@ def suspicions_of(prompt: Prompt) -> Iterator[tuple[str, Suspicion]]:
 
 def unlike_siblings(prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, str, Suspicion]]:
     """The protocols of one family that stand apart from the others."""
-    for prompt, suspicion in scale_rules.siblings_that_differ(prompts):
-        yield prompt, scale_rules.UNLIKE_SIBLINGS, suspicion
+    for prompt, suspicion in siblings.siblings_that_differ(prompts):
+        yield prompt, siblings.UNLIKE_SIBLINGS, suspicion
 
 
 __all__ = ["NAMES", "RULES", "Prompt", "Suspicion", "suspicions_of", "unlike_siblings"]

@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.errors import AdjudgeError, DataError, ProtocolError
 from adjudge.protocols.importing import MAX_PROMPTS, import_document
-from adjudge.protocols.importing.find_prompts import LIMIT_BYTES
+from adjudge.protocols.importing.document import LIMIT_BYTES
 from adjudge.protocols.importing.folders import NewFolder, write_folders
 
 TWO = "## Rhyme\n\nScore the rhymes of {poem}.\n\n## Metre\n\nScore the metre of {poem}.\n"
@@ -91,9 +91,12 @@ def test_a_file_at_the_limit_is_imported(tmp_path: Path) -> None:
 
 
 def test_another_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    assert "neither Markdown nor Python" in refusal(
-        tmp_path, b'{"prompt": "Rate {x} from 1 to 5."}', "p.json"
-    )
+    assert "cannot be searched for prompts" in refusal(tmp_path, b"<p>Rate {x} from 1 to 5.</p>", "p.html")
+
+
+@pytest.mark.parametrize("name", ["p.json", "p.jsonl", "p.yaml"])
+def test_a_broken_table_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+    assert "not valid" in refusal(tmp_path, b'{"prompt": "Rate {x} from 1 to 5.', name)
 
 
 def test_a_data_set_of_prompts_is_refused(tmp_path: Path) -> None:

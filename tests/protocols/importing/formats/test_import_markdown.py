@@ -36,7 +36,10 @@ def settings_text(folder: str) -> str:
 
 
 def test_a_fence_is_a_prompt_named_by_its_heading(tmp_path: Path) -> None:
-    text = "# Judges\n\nUse this.\n\n## Politeness\n\n```text\nRate how polite {reply} is, 1-5.\n\nScore:\n```\n\nDone.\n"
+    text = (
+        "# Judges\n\nUse this.\n\n## Politeness\n\n```text\nRate how polite {reply} is, "
+        "1-5.\n\nScore:\n```\n\nDone.\n"
+    )
     document = imported(tmp_path, text)
     assert document.ids == ("politeness",)
     assert not document.is_known
@@ -49,7 +52,8 @@ def test_a_fence_is_a_prompt_named_by_its_heading(tmp_path: Path) -> None:
 
 def test_sections_are_prompts_where_there_is_no_fence(tmp_path: Path) -> None:
     text = (
-        "# Two judges\n\nFor people.\n\n## Brevity \n\nScore the brevity of {x}.\n\n### How\n\nBe strict.\n\n---\n\n"
+        "# Two judges\n\nFor people.\n\n## Brevity \n\nScore the brevity of {x}.\n\n### How\n\nBe "
+        "strict.\n\n---\n\n"
         "## Warmth\n\nScore the warmth of {x}: \n\n<br>\n"
     )
     document = imported(tmp_path, text)
@@ -206,7 +210,8 @@ def test_a_system_text_goes_with_the_prompts_behind_it(tmp_path: Path) -> None:
     system = "You are a strict judge of short poems, and you explain yourself."
     text = (
         f"## System prompt\n\n```\n{system}\n```\n\n"
-        "## Rhyme\n\n```\nScore the rhymes of {poem}.\n```\n\n## Metre\n\n```\nScore the metre of {poem}.\n```\n"
+        "## Rhyme\n\n```\nScore the rhymes of {poem}.\n```\n\n## Metre\n\n```\nScore the metre of "
+        "{poem}.\n```\n"
     )
     document = imported(tmp_path, text)
     assert document.ids == ("rhyme", "metre")
@@ -316,7 +321,10 @@ def test_the_reader_is_taken_from_the_format_that_the_prompt_shows(
 
 
 def test_json_with_an_object_for_each_criterion_names_the_criteria(tmp_path: Path) -> None:
-    body = 'Evaluate {x} from 1 to 5:\n{\n "rhyme": {"why": "…", "score": N},\n "metre": {"why": "…", "score": N}\n}'
+    body = (
+        'Evaluate {x} from 1 to 5:\n{\n "rhyme": {"why": "…", "score": N},\n "metre": {"why": '
+        '"…", "score": N}\n}'
+    )
     document = imported(tmp_path, f"```\n{body}\n```\n")
     protocol = load_protocol(document.folders[0])
     assert [*protocol.criteria] == ["rhyme", "metre"]
@@ -340,7 +348,10 @@ def test_a_score_inside_one_object_is_found_by_its_path(tmp_path: Path) -> None:
 
 
 def test_two_responses_make_a_comparison_that_can_be_shown_in_both_orders(tmp_path: Path) -> None:
-    body = "Which answer to {question} is better?\nA: {answer_1}\nB: {answer_2}\nWrite [[A]], [[B]], or [[C]] for a tie."
+    body = (
+        "Which answer to {question} is better?\nA: {answer_1}\nB: {answer_2}\nWrite [[A]], [[B]], "
+        "or [[C]] for a tie."
+    )
     document = imported(tmp_path, f"```\n{body}\n```\n")
     protocol = load_protocol(document.folders[0])
     assert protocol.task == "compare"
@@ -391,9 +402,20 @@ def test_two_texts_of_which_none_is_to_be_chosen_are_no_comparison(tmp_path: Pat
     assert "compare" not in settings_text(document.folders[0])
 
 
-def test_a_comparison_whose_two_sides_are_not_found_is_pointed_out(tmp_path: Path) -> None:
-    body = "Which assistant is better?\n{question_1}\n{answer_a_1}\n{answer_b_1}\n{question_2}\n{answer_a_2}\n{answer_b_2}"
+def test_two_conversations_are_compared_turn_by_turn(tmp_path: Path) -> None:
+    body = (
+        "Which assistant is "
+        "better?\n{question_1}\n{answer_a_1}\n{answer_b_1}\n{question_2}\n{answer_a_2}\n{answer_b_2}"
+    )
     document = imported(tmp_path, f"```\n{body}\n```\n")
+    protocol = load_protocol(document.folders[0])
+    assert protocol.task == "compare"
+    sides = {"answer_a_1": "response_1_a", "answer_a_2": "response_2_a", "answer_b_1": "response_1_b"}
+    assert sides.items() <= protocol.alias.items()
+
+
+def test_a_comparison_whose_two_sides_are_not_found_is_pointed_out(tmp_path: Path) -> None:
+    document = imported(tmp_path, "```\nWhich assistant is better?\n{question}\n{both}\n```\n")
     assert load_protocol(document.folders[0]).task == "score"
     assert "# REVIEW: the prompt says 'Which assistant is better'" in settings_text(document.folders[0])
 
@@ -412,7 +434,8 @@ def test_a_placeholder_whose_name_an_item_cannot_have_is_filled_from_another_fie
     assert protocol.alias["inputs.question"] == "inputs_question"
     item = Item(id="1", fields={name: f"<{name}>" for name in protocol.inputs})
     assert render(protocol, item).messages[0].content == (
-        "Rate <system_text> by <rubric_text> and <criterion_text>, <steps_text>, <low_text> to <inputs_question>, "
+        "Rate <system_text> by <rubric_text> and <criterion_text>, <steps_text>, <low_text> to "
+        "<inputs_question>, "
         "<example_x>."
     )
 
@@ -421,3 +444,13 @@ def test_the_reply_language_is_that_which_the_prompt_asks_for(tmp_path: Path) ->
     document = imported(tmp_path, "```\nEvaluate the text {x} and explain it in Korean.\n```\n")
     language = load_protocol(document.folders[0]).language
     assert (language.prompt, language.reply) == ("en", "ko")
+
+
+def test_an_index_of_a_formula_is_no_placeholder_and_a_name_may_have_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "p.md"
+    path.write_text(
+        "```\nRate {{Solution}} against {{Reference Answer}}, such as $n_{k-1}$, from 1 to 5.\n```\n",
+        encoding="utf-8",
+    )
+    [folder] = import_document(path, tmp_path / "to").folders
+    assert load_protocol(folder).inputs == ("Solution", "reference_answer")

@@ -25,7 +25,10 @@ def prompt(tmp_path: Path, source: str) -> str:
 
 
 def test_a_string_is_a_prompt_named_by_its_variable(tmp_path: Path) -> None:
-    source = 'import os\n\nTONE_PROMPT = """\nRate the tone of {text}\\tfrom 1 to 5.\n"""\nURL = "https://x.org/{id}"\n'
+    source = (
+        'import os\n\nTONE_PROMPT = """\nRate the tone of {text}\\tfrom 1 to 5.\n"""\nURL = '
+        '"https://x.org/{id}"\n'
+    )
     document = imported(tmp_path, source)
     assert document.ids == ("tone",)
     assert load_protocol(document.folders[0]).user_text == "\nRate the tone of {{text}}\tfrom 1 to 5.\n"
@@ -110,7 +113,10 @@ def test_joined_dedented_and_stripped_strings_are_worked_out(tmp_path: Path) -> 
         prompt(tmp_path, 'TONE = "Rate the tone " "of " + "{text} " + "now."\n')
         == "Rate the tone of {{text}} now."
     )
-    source = 'from textwrap import dedent\nWIT = dedent("""\n    Rate the wit of\n      the {text}\n    """).strip()\n'
+    source = (
+        'from textwrap import dedent\nWIT = dedent("""\n    Rate the wit of\n      the {text}\n    '
+        '""").strip()\n'
+    )
     (tmp_path / "other").mkdir()
     assert prompt(tmp_path / "other", source) == "Rate the wit of\n  the {{text}}"
 
@@ -140,13 +146,48 @@ def test_a_system_message_that_is_pasted_into_the_prompt_is_sent_once(tmp_path: 
     assert message.content == "You evaluate the wit of short texts with great care.\n\nScore the wit of Ha.."
 
 
-def test_f_strings_are_left_out_and_reported(tmp_path: Path) -> None:
-    source = "x = 1\nwit = f'Score the wit of {x}, from one to five, as a judge would.'\n"
-    with pytest.raises(ProtocolError, match=r"f-string.*line 2"):
-        imported(tmp_path, source)
-    document = imported(tmp_path, source + "tone = 'Rate the tone of {text}, please.'\n")
-    assert document.ids == ("tone",)
-    assert any("f-string" in note for note in document.notes)
+def test_what_stands_in_the_braces_of_an_f_string_becomes_a_slot(tmp_path: Path) -> None:
+    source = (
+        "def judge(poem, poet):\n    return f'Score the wit of {poem} by {poet.name}, as {{x}} "
+        "from one to five.'\n"
+    )
+    document = imported(tmp_path, source)
+    protocol = load_protocol(document.folders[0])
+    assert protocol.user_text == "Score the wit of {{poem}} by {{name}}, as {{x}} from one to five."
+    assert "poet.name is code of the file" in (Path(document.folders[0]) / "protocol.toml").read_text()
+
+
+def test_names_that_the_file_sets_once_are_followed(tmp_path: Path) -> None:
+    source = """
+HEAD = "You judge the wit of a poem. Score it from 1 to 5.\\n"
+TAIL = "Reply as <score>SCORE</score>."
+WIT = HEAD + "Poem: {poem}\\n" + TAIL
+"""
+    document = imported(tmp_path, source)
+    assert document.ids == ("wit",)
+    assert load_protocol(document.folders[0]).user_text == (
+        "You judge the wit of a poem. Score it from 1 to 5.\nPoem: {{poem}}\nReply as <score>SCORE</score>."
+    )
+
+
+def test_a_system_text_goes_with_the_prompt_of_its_name_or_list(tmp_path: Path) -> None:
+    source = """
+PAIR_SYSTEM = "You compare two poems and you name the better."
+SINGLE_SYSTEM = "You score one poem at a time, from 1 to 5."
+SINGLE_PROMPT = "Score this poem: {poem}"
+PAIR_PROMPT = "Compare {poem_a} with {poem_b}: which is better, A or B?"
+
+def messages(ballad):
+    return [
+        {"role": "system", "content": "You score ballads."},
+        {"role": "user", "content": f"Score the ballad: {ballad}"},
+    ]
+"""
+    document = imported(tmp_path, source)
+    systems = {Path(path).name: load_protocol(path).system_text for path in document.folders}
+    assert systems["single"] == "You score one poem at a time, from 1 to 5."
+    assert systems["pair"] == "You compare two poems and you name the better."
+    assert "You score ballads." in systems.values()
 
 
 def test_half_a_character_is_left_out(tmp_path: Path) -> None:
@@ -166,8 +207,33 @@ def test_invalid_escapes_warn_no_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["(" * 300 + ")" * 300, "x = " + "-" * 20_000 + "1", "x = 'a'" + ".strip()" * 3000, "x = " + "1+" * 5000 + "1"]
+    "source", ["(" * 300 + ")" * 300, "x = " + "-" * 20_000 + "1", "x = 'a'" + ".strip()" * 3000,
+    "x = " + "1+" * 5000 + "1"]
 )  # fmt: skip
 def test_deeply_nested_python_ends_in_an_error_and_not_in_a_crash(tmp_path: Path, source: str) -> None:
     with pytest.raises((ProtocolError, DataError)):
         imported(tmp_path, source)
+
+
+def test_a_chain_of_sums_is_not_followed_without_end(tmp_path: Path) -> None:
+    source = "a = 'Rate the poem {poem} from one to five please. '\n"
+    for name, above in zip("bcdefgh", "abcdefg", strict=True):
+        source += f"{name} = " + " + ".join([above] * 60) + "\n"
+    source += "q = q + 'Rate {x} fairly, from one to five, please.'\n"
+    assert imported(tmp_path, source).ids
+
+
+def test_the_verdicts_beside_the_messages_of_a_call_are_the_options(tmp_path: Path) -> None:
+    source = """
+WIT = Judge(
+    name="wit",
+    optimization_direction="minimize",
+    messages=[Message(role="user", content="Grade the poem: {{poem}}\\nIs it dull or witty?")],
+    choices={"dull": 1.0, "witty": 0.0},
+)
+"""
+    document = imported(tmp_path, source)
+    assert document.ids == ("wit",)
+    protocol = load_protocol(document.folders[0])
+    assert dict(protocol.answer.options) == {"dull": 1.0, "witty": 0.0}
+    assert [scale.best for scale in protocol.criteria.values() if scale] == [0.0]

@@ -294,7 +294,8 @@ def test_scales_and_readers_are_those_of_the_documents(imported: dict[str, Impor
 
 @pytest.mark.parametrize(
     ("number", "family"),
-    [("000", "gptscore-ko"), ("001", "geval"), ("002", "opinion-summary"), ("003", "commentary-zh"), ("004", "prometheus")],
+    [("000", "gptscore-ko"), ("001", "geval"), ("002", "opinion-summary"), ("003", "commentary-zh"), ("004",
+    "prometheus")],
 )  # fmt: skip
 def test_the_same_item_runs_through_the_original_and_ours(
     imported: dict[str, Imported], number: str, family: str
@@ -315,7 +316,7 @@ def test_the_same_item_runs_through_the_original_and_ours(
 
 
 def test_the_recipes_hold_no_sentence_of_the_documents(documents: dict[str, Path]) -> None:
-    recipes = Path(str(known_documents.__file__)).read_text(encoding="utf-8")
+    recipes = Path(str(known_documents.__file__)).with_suffix(".toml").read_text(encoding="utf-8")
     own_words = re.findall(r"\w+", recipes.lower())
     word_runs = {tuple(own_words[i : i + 6]) for i in range(len(own_words) - 5)}
     own_chinese = re.sub(r"[^\u4e00-\u9fff]+", " ", recipes)

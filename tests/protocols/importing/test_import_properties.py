@@ -15,27 +15,27 @@ from adjudge.errors import AdjudgeError
 from adjudge.parse import parse
 from adjudge.protocols import load_protocol
 from adjudge.protocols.importing import Imported, import_document
-from adjudge.protocols.importing.folders import (
-    Remark,
-    Setting,
-    Table,
-    templated,
-    templated_as_format,
-    written,
-)
-from adjudge.records import FieldValue, Item
+from adjudge.protocols.importing.placeholders import templated, templated_as_format
+from adjudge.protocols.importing.settings_text import Remark, Setting, SettingsTable, toml_text
+from adjudge.records import FieldValue, Item, is_empty
 from adjudge.render import render, slots_of
+from adjudge.render.prompt import EMPTY
 from clock import LINEAR, growth
 from thorough import tries
 
 # Pieces that documents of prompts are made of, mixed with anything.
 PIECES = st.sampled_from(
     [
-        "# Tone\n", "## System prompt\n", "### 评分\n", "```\n", "```markdown\n", "```python\n", "```###x y\n", "  ```\n",
-        "~~~\n", "Rate {x} from 1 to 5.\n", "{{y}}", "{{ z }}", "*{**四**}*", "{", "}", "{{", "}}", "{{{x}}}", "${a}",
-        "请给{文章}打分，0到10。\n", '{"score": {s}}', "[RESULT]", "<score>", "[[rating]]", "{rubric}\n", "{examples}\n\n",
-        "{system_message}", "{response_a} {response_b}", "\r\n", "\t", "---\n", "<br>\n", "P = 'Rate {x}, 1-5, fairly.'\n",
-        "{example.x}", "{x.y-z}", "higher is better", "\\frac{a}{b}", "\x7f", "\u2028", '"""', "'''", "P.format(x=1)\n",
+        "# Tone\n", "## System prompt\n", "### 评分\n", "```\n", "```markdown\n", "```python\n",
+        "```###x y\n", "  ```\n",
+        "~~~\n", "Rate {x} from 1 to 5.\n", "{{y}}", "{{ z }}", "*{**四**}*", "{", "}", "{{", "}}",
+        "{{{x}}}", "${a}",
+        "请给{文章}打分，0到10。\n", '{"score": {s}}', "[RESULT]", "<score>", "[[rating]]", "{rubric}\n",
+        "{examples}\n\n",
+        "{system_message}", "{response_a} {response_b}", "\r\n", "\t", "---\n", "<br>\n",
+        "P = 'Rate {x}, 1-5, fairly.'\n",
+        "{example.x}", "{x.y-z}", "higher is better", "\\frac{a}{b}", "\x7f", "\u2028", '"""', "'''",
+        "P.format(x=1)\n",
         "\ufeff", "{id}", "{group_2}", "score\n", "Score (1-5):\n",
     ]
 )  # fmt: skip
@@ -147,7 +147,14 @@ def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_pla
             protocol.alias.get(name, name): value for name, value in values.items()
         }
         (message,) = render(protocol, Item(id="1", fields=fields)).messages
-    assert message.content == replaced(text, values)
+        # A judged text that is empty is shown as such.
+        shown = {
+            name: EMPTY
+            if is_empty(value) and protocol.alias.get(name, name) in protocol.judged_inputs
+            else value
+            for name, value in values.items()
+        }
+    assert message.content == replaced(text, shown)
 
 
 @settings(max_examples=tries(200))
@@ -163,7 +170,14 @@ def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
             protocol.alias.get(name, name): value for name, value in values.items()
         }
         (message,) = render(protocol, Item(id="1", fields=fields)).messages
-    assert message.content == replaced(text, values)
+        # A judged text that is empty is shown as such.
+        shown = {
+            name: EMPTY
+            if is_empty(value) and protocol.alias.get(name, name) in protocol.judged_inputs
+            else value
+            for name, value in values.items()
+        }
+    assert message.content == replaced(text, shown)
 
 
 @given(st.text(alphabet="{}ab x*\n", max_size=40))
@@ -193,8 +207,10 @@ def test_a_format_string_is_filled_as_python_fills_it_or_is_not_touched(text: st
     st.text(alphabet=st.characters(exclude_categories=["Cs"])),
 )
 def test_settings_with_any_text_are_read_back_as_they_were_written(text: str, comment: str) -> None:
-    table = Table("[x]", [Setting(text, text, comment), Remark(comment), Setting("l" + text, [text, text])])
-    assert tomllib.loads(written([table])) == {"x": {text: text, "l" + text: [text, text]}}
+    table = SettingsTable(
+        "[x]", [Setting(text, text, comment), Remark(comment), Setting("l" + text, [text, text])]
+    )
+    assert tomllib.loads(toml_text([table])) == {"x": {text: text, "l" + text: [text, text]}}
 
 
 @pytest.mark.slow

@@ -1,0 +1,1 @@
+"""What a prompt asks its judge for: the form of the reply, the verdicts, the names of two responses."""
