@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import struct
 import zipfile
 from pathlib import Path
@@ -53,6 +54,12 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def bad_rows(path: Path) -> list[str]:
+    problems: list[str] = []
+    assert list(Table(path).rows(lambda _, text: problems.append(text))) == []
+    return problems
+
+
 def refusal(path: Path) -> str:
     with pytest.raises(BrokenFileError) as caught:
         rows_of(path)
@@ -76,6 +83,33 @@ def test_a_workbook_with_shared_texts_is_read(tmp_path: Path) -> None:
 )
 def test_cells_that_are_far_apart_are_refused(tmp_path: Path, sheet: str) -> None:
     assert "cells, counted with the empty ones" in refusal(workbook(tmp_path / "far.xlsx", sheet))
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        HEAD + '<row r="99999999999"><c r="ZZZZZZ99999999999"><v>1</v></c></row>',
+        HEAD + '<row r="1048577"><c><v>1</v></c></row>',
+        HEAD + '<row r="2"><c r="XFE2"><v>1</v></c></row>',
+        HEAD + '<row r="0"><c><v>1</v></c></row>',
+        HEAD + '<row r="-1"><c><v>1</v></c></row>',
+        HEAD + '<row><c r="A0"><v>1</v></c></row>',
+        HEAD + '<row><c r="7"><v>1</v></c></row>',
+    ],
+)
+def test_cells_where_no_sheet_has_any_are_refused(tmp_path: Path, sheet: str) -> None:
+    assert "no sheet has a" in refusal(workbook(tmp_path / "nowhere.xlsx", sheet))
+
+
+def test_a_panic_of_the_reader_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def panics(*_: Any, **__: Any) -> None:
+        raise PanicException("capacity overflow")
+
+    monkeypatch.setattr(pl, "read_excel", panics)
+    assert "capacity overflow" in refusal(workbook(tmp_path / "panic.xlsx", HEAD))
 
 
 def test_a_text_that_is_shown_in_many_cells_is_counted_for_each(tmp_path: Path) -> None:
@@ -111,6 +145,17 @@ def test_a_sheet_that_is_not_well_formed_is_refused(tmp_path: Path, sheet: str, 
     assert reason in refusal(workbook(tmp_path / "bad.xlsx", HEAD + sheet))
 
 
+def test_a_part_in_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
+    path = workbook(
+        tmp_path / "odd.xlsx", HEAD, **{"xl/more.xml": "<?xml version='1.0' encoding='ETF-8'?><a/>"}
+    )
+    assert rows_of(path) == []
+    sheet = f"<worksheet xmlns='{MAIN}'><sheetData>{HEAD}</sheetData></worksheet>"
+    sheet = f"<?xml version='1.0' encoding='ETF-8'?>{sheet}"
+    odd = workbook(tmp_path / "sheet.xlsx", HEAD, **{"xl/worksheets/sheet1.xml": sheet})
+    assert "not well-formed" in refusal(odd)
+
+
 def test_other_formats_and_document_types_are_refused(tmp_path: Path) -> None:
     for name in ("content.xml", "xl/workbook.bin"):
         assert "another format" in refusal(workbook(tmp_path / "other.xlsx", HEAD, **{name: "<a/>"}))
@@ -139,7 +184,8 @@ def test_a_text_that_many_records_share_is_not_copied_for_all_at_once(
 @pytest.mark.parametrize(
     "value",
     [
-        ["a" * 100, "b"], {"role": "user", "content": "a" * 100}, [{"role": "user", "content": None}], [["a"], []],
+        ["a" * 100, "b"], {"role": "user", "content": "a" * 100}, [{"role": "user", "content": None}],
+        [["a"], []],
         b"abc", None, 3, 2.5, True, [], {"a": ["b"]},
     ],
 )  # fmt: skip
@@ -199,3 +245,6 @@ def test_a_table_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None
     wide = tmp_path / "wide.parquet"
     pl.DataFrame({f"c{k}": [1] for k in range(10_001)}).write_parquet(wide)
     assert "10,001 columns" in refusal(wide)
+    for name, form in (("wide.jsonl", "{}\n"), ("wide.json", "[{}]")):
+        (tmp_path / name).write_text(form.format(json.dumps({f"c{k}": "x" for k in range(200_000)})))
+        assert bad_rows(tmp_path / name) == ["200,000 fields; the limit is 10,000. Keep those that are used."]

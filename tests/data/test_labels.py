@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data import read_labels, read_scores
+from adjudge.data import ItemFile, hash_of_row, read_labels, read_scores, text_hash_on
 from adjudge.errors import AdjudgeError, DataError
+from adjudge.protocols import load_protocol
 
 
 def write(folder: Path, text: str, name: str = "labels.csv") -> Path:
@@ -20,7 +22,10 @@ def write(folder: Path, text: str, name: str = "labels.csv") -> Path:
 
 
 def test_labels_are_read_with_what_they_need_and_no_more(tmp_path: Path) -> None:
-    text = "item,criterion,rater,value,probability,response\n1,tact,ann,4,0.5,Hello\n1,tact,bob,3.5,0.5,Hello\n2,tact,ann,,0.5,Hi\n3,better,ann,tie,,x\n"
+    text = (
+        "item,criterion,rater,value,probability,response\n1,tact,ann,4,0.5,Hello\n1,tact,bob,3.5,0.5,"
+        "Hello\n2,tact,ann,,0.5,Hi\n3,better,ann,tie,,x\n"
+    )
     label_file = read_labels(write(tmp_path, text))
     assert [(label.item, label.rater, label.value, label.probability) for label in label_file.labels] == [
         ("1", "ann", 4.0, 0.5),
@@ -31,11 +36,20 @@ def test_labels_are_read_with_what_they_need_and_no_more(tmp_path: Path) -> None
 
 
 def test_all_problems_of_a_label_file_come_at_once(tmp_path: Path) -> None:
-    text = "item,criterion,rater,value,probability\n1,tact,ann,good,\n1,tact,,4,\n2,tact,ann,4,7\n3,tact,ann,1_0,\n4,tact,ann,4,\n4,tact,ann,5,\n"
+    text = (
+        "item,criterion,rater,value,probability\n1,tact,ann,good,\n1,tact,,4,\n2,tact,ann,4,7\n3,tact,"
+        "ann,1_0,\n4,tact,ann,4,\n4,tact,ann,5,\n"
+    )
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, text))
     message = str(error.value)
-    for part in ("line 2: value 'good'", "line 3: 'rater' is empty", "line 4: probability '7'", "line 5: value '1_0'", "line 7: rater 'ann' has already labelled item '4' on 'tact' (line 6)"):  # fmt: skip
+    for part in (
+        "line 2: value 'good'",
+        "line 3: 'rater' is empty",
+        "line 4: probability '7'",
+        "line 5: value '1_0'",
+        "line 7: rater 'ann' has already labelled item '4' on 'tact' (line 6)",
+    ):
         assert part in message, message
 
 
@@ -49,7 +63,8 @@ def test_missing_columns_are_reported_with_those_found_and_those_needed(tmp_path
     with pytest.raises(DataError) as error:
         read_labels(write(tmp_path, "id,criterion,text\n1,tact,4\n"))
     assert str(error.value).endswith(
-        "1 problem\n  column 'item' is missing; found: id, criterion, text; needed: item, criterion, rater, value. "
+        "1 problem\n  column 'item' is missing; found: id, criterion, text; needed: item, criterion, rater, "
+        "value. "
         "Name the column that holds it with --map item=COLUMN."
     )
 
@@ -60,7 +75,10 @@ def test_an_unfilled_label_file_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_scores_made_elsewhere_become_results_and_an_empty_one_a_failure(tmp_path: Path) -> None:
-    rows = '{"item": 1, "system": "x", "criterion": "tact", "value": 4, "group": "g"}\n{"item": 2, "criterion": "tact", "value": null}\n{"item": 3, "criterion": "better", "value": "a"}\n'
+    rows = (
+        '{"item": 1, "system": "x", "criterion": "tact", "value": 4, "group": "g"}\n{"item": 2, '
+        '"criterion": "tact", "value": null}\n{"item": 3, "criterion": "better", "value": "a"}\n'
+    )
     first, second, third = read_scores(write(tmp_path, rows, "scores.jsonl"))
     assert (first.item, first.system, first.group, first.value, first.status) == ("1", "x", "g", 4.0, "ok")
     assert (second.system, second.value, second.status, second.n_failed) == ("all", None, "unparsed", 1)
@@ -81,3 +99,14 @@ def test_any_file_gives_labels_or_an_error_that_says_why(
 def test_an_empty_cell_in_the_first_row_is_no_missing_column(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2: 'rater' is empty"):
         read_labels(write(tmp_path, "item,criterion,rater,value\n1,tact,,4\n2,tact,ann,4\n"))
+
+
+def test_a_conversation_in_json_has_the_hash_of_its_item(tmp_path: Path) -> None:
+    text = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]'
+    (tmp_path / "items.jsonl").write_text(json.dumps({"id": "q", "conversation": text}))
+    (item,) = ItemFile(tmp_path / "items.jsonl")
+    protocol = load_protocol("dialogue/goal")
+    (criterion,) = protocol.criteria
+    found = hash_of_row(criterion, {"conversation": text}, [protocol])
+    assert found is not None
+    assert found == text_hash_on(criterion, [protocol], item.fields)

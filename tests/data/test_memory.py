@@ -54,6 +54,7 @@ def peak_of(path: Path) -> tuple[int, int, int]:
     return checked, count, peak
 
 
+@pytest.mark.slow
 def test_memory_hardly_grows_with_the_number_of_items(tmp_path):
     few, _, small = peak_of(write_items(tmp_path / "few.jsonl", 1_000))
     many, count, large = peak_of(write_items(tmp_path / "many.jsonl", 50_000))

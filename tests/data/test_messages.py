@@ -44,7 +44,8 @@ ANTHROPIC = [
     {
         "role": "user",
         "content": [
-            {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": [{"type": "text", "text": "down"}]},
+            {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": [{"type": "text",
+            "text": "down"}]},
             {"type": "text", "text": "Try again."},
         ],
     },
@@ -136,13 +137,15 @@ def image_part(url: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        (image_part("http://a.example/cat.png"), "Give a data URL (data:image/png;base64,…) or an https address"),
+        (image_part("http://a.example/cat.png"), "Give a data URL (data:image/png;base64,…) or an https "
+                                                 "address"),
         (image_part("data:image/png;base64,%%%"), "not valid base64"),
         (image_part("data:image/png,abc"), "not base64"),
         (image_part(f"data:image/tiff;base64,{DATA}"), "image of type 'image/tiff'"),
         (image_part(f"data:image/jpeg;base64,{DATA}"), "does not begin like image/jpeg"),
         (image_part("data:image/png;base64," + "A" * 8_000_000), "image of 6.0 MB; the limit is 5 MB"),
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": URL}}] * 21}], "has 21 images"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": URL}}] * 21}],
+        "has 21 images"),
         ([{"role": "user", "content": [{"type": "document"}]}], "part of type 'document'"),
         ([{"role": "user", "content": [7]}], "part of type"),
         ([{"role": "system\n", "content": "x"}], "the role 'system"),

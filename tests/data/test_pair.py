@@ -97,8 +97,25 @@ def test_ids_that_do_not_match_are_named_and_counted(tmp_path: Path) -> None:
     assert done.json["unmatched"] == {"x": ["only-x"]}
     assert done.json["missing"] == {"x": ["c"], "z": ["a"]}
     warnings = adjudge("pair", first_file, other, third, "-o", target).err
-    assert "1 outputs of x have no counterpart: only-x" in warnings
-    assert "z has no output for 1 ids that others have: a" in warnings
+    assert "1 output of x has no counterpart: only-x" in warnings
+    assert "z has no output for 1 id that others have: a" in warnings
+
+
+def test_pairs_of_one_input_without_ids_are_one_group(tmp_path: Path) -> None:
+    files = [
+        write_rows(
+            tmp_path / f"{name}.jsonl",
+            ({"instruction": f"Question {k // 3}?", "response": f"{name} on {k}"} for k in range(9)),
+        )
+        for name in "xy"
+    ]
+    assert adjudge("pair", *files, "-o", tmp_path / "pairs.jsonl").code == 0
+    rows = read_rows(tmp_path / "pairs.jsonl")
+    assert len({row["id"] for row in rows}) == 9
+    questions_by_group: dict[str, set[str]] = {}
+    for row in rows:
+        questions_by_group.setdefault(row["group"], set()).add(row["instruction"])
+    assert [len(questions) for questions in questions_by_group.values()] == [1, 1, 1]
 
 
 def test_nothing_in_common_is_an_error_that_shows_the_ids(tmp_path: Path) -> None:

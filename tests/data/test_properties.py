@@ -99,7 +99,33 @@ def test_objects_and_numbers_come_back_as_their_json(row):
     assert fields == {name: json.dumps(value, ensure_ascii=False) for name, value in row.items()}
 
 
-PIECES = st.sampled_from([b'{"id": 1}', b'{"x": "', b"\n", b"\r", b'"', b",", b"\\u", b"\\ud800", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\0", b"[", b"]", b"}", b":", b"NaN", b"id,x\n", b"PAR1", b"\x1f\x8b", b"\xe9", b"-0", b"1e999"])  # fmt: skip
+PIECES = st.sampled_from(
+    [
+        b'{"id": 1}',
+        b'{"x": "',
+        b"\n",
+        b"\r",
+        b'"',
+        b",",
+        b"\\u",
+        b"\\ud800",
+        b"\xff\xfe",
+        b"\xfe\xff",
+        b"\xef\xbb\xbf",
+        b"\0",
+        b"[",
+        b"]",
+        b"}",
+        b":",
+        b"NaN",
+        b"id,x\n",
+        b"PAR1",
+        b"\x1f\x8b",
+        b"\xe9",
+        b"-0",
+        b"1e999",
+    ]
+)
 BYTES = st.binary(max_size=200) | st.lists(PIECES | st.binary(max_size=4), max_size=20).map(b"".join)
 
 
@@ -115,7 +141,29 @@ def test_any_bytes_give_items_or_a_data_error(suffix, packed, data):
         written(f"x{suffix}.gz", data)
 
 
-RUBRIC_PIECES = st.sampled_from([b"criterion = ", b'"x"', b"[levels]\n", b"1 = ", b"0.5 = ", b"best = ", b"5", b"nan", b"\n", b"{", b"}", b'"criteria": ', b'"score1_description": ', b",", b"[names]\n", b"\xe9", b"[", b"1", b'"2" = "x"\n'])  # fmt: skip
+RUBRIC_PIECES = st.sampled_from(
+    [
+        b"criterion = ",
+        b'"x"',
+        b"[levels]\n",
+        b"1 = ",
+        b"0.5 = ",
+        b"best = ",
+        b"5",
+        b"nan",
+        b"\n",
+        b"{",
+        b"}",
+        b'"criteria": ',
+        b'"score1_description": ',
+        b",",
+        b"[names]\n",
+        b"\xe9",
+        b"[",
+        b"1",
+        b'"2" = "x"\n',
+    ]
+)
 
 
 @pytest.mark.parametrize("name", ["x.toml", "x.json"])

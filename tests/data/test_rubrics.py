@@ -37,7 +37,8 @@ def test_the_levels_are_the_scale_and_the_file_gives_the_name(read):
 
 @pytest.mark.parametrize(
     ("levels", "step"),
-    [(("0", "0.5", "1"), 0.5), (("0", "4", "6", "8", "10"), 2), (("1", "2.5", "3"), 0.5), (("-1", "0", "1"), 1),
+    [(("0", "0.5", "1"), 0.5), (("0", "4", "6", "8", "10"), 2), (("1", "2.5", "3"), 0.5), (("-1", "0", "1"),
+    1),
      (("0", "0.1", "0.3"), 0.1), (("0", "10"), 10), (("1", "2", "4"), 1)],
 )  # fmt: skip
 def test_the_step_divides_every_distance_between_levels(read, levels, step):
@@ -66,7 +67,10 @@ def test_the_lowest_level_may_be_the_best_and_levels_may_have_names(read):
 
 
 def test_the_key_names_of_prometheus_are_taken_with_any_number_of_levels(read):
-    text = '{"criteria": "Is it kind?", "score2_description": "b", "score1_description": "a", "score3_description": "c"}'
+    text = (
+        '{"criteria": "Is it kind?", "score2_description": "b", "score1_description": "a", '
+        '"score3_description": "c"}'
+    )
     assert read(text, "kind.json") == Rubric(
         "kind", "Is it kind?", Scale(low=1, high=3, step=1, best=3, levels={1: "a", 2: "b", 3: "c"})
     )
@@ -76,7 +80,10 @@ def test_the_key_names_of_prometheus_are_taken_with_any_number_of_levels(read):
 
 
 def test_all_problems_come_at_once_with_the_nearest_key(read):
-    text = 'name = ""\ncriterium = "x"\nbest = 2\nzzz = 1\n[levels]\n1 = "a"\nb = "b"\n2 = ""\n3 = "c"\n3.5 = "d"\n[names]\n9 = "x"\n'
+    text = (
+        'name = ""\ncriterium = "x"\nbest = 2\nzzz = 1\n[levels]\n1 = "a"\nb = "b"\n2 = ""\n3 = "c"\n3.5 '
+        '= "d"\n[names]\n9 = "x"\n'
+    )
     with pytest.raises(DataError, match="not TOML"):
         read(text)
     messages = problems(read, text.replace('3.5 = "d"\n', '4.5 = "d"\n"1.0" = "a"\n'))

@@ -57,7 +57,8 @@ def test_an_excel_file_is_read_from_its_first_sheet(tmp_path: Path) -> None:
         workbook([["id", "task", "response", "n"], ["1", "Add.", "4", 2.5], ["2", "Name it.", "Paris", None]])
     )
     assert items_of(path) == [
-        ("1", {"task": "Add.", "response": "4", "n": "2.5"}), ("2", {"task": "Name it.", "response": "Paris"}),
+        ("1", {"task": "Add.", "response": "4", "n": "2.5"}), ("2", {"task": "Name it.",
+        "response": "Paris"}),
     ]  # fmt: skip
 
 
@@ -131,7 +132,8 @@ def test_standard_input_is_read_by_its_content(
 
 
 NESTED = {
-    "id": "1", "inputs": {"question": "Add."}, "outputs": {"answer": "4", "all": [{"text": "four"}]}, "a.b": "flat",
+    "id": "1", "inputs": {"question": "Add."}, "outputs": {"answer": "4", "all": [{"text": "four"}]},
+    "a.b": "flat",
 }  # fmt: skip
 
 
@@ -176,7 +178,8 @@ def test_frames_become_rows_with_plain_values() -> None:
         "day": [datetime.date(2026, 1, 2), None],
     }
     rows = [
-        {"id": 1, "score": 0.5, "tags": ["a"], "day": "2026-01-02"}, {"id": 2, "score": None, "tags": [], "day": None},
+        {"id": 1, "score": 0.5, "tags": ["a"], "day": "2026-01-02"}, {"id": 2, "score": None, "tags": [],
+        "day": None},
     ]  # fmt: skip
     assert list(rows_of_frame(pl.DataFrame(values)) or ()) == rows
     assert list(rows_of_frame(pl.LazyFrame(values)) or ()) == rows
@@ -248,10 +251,15 @@ def workbook(rows: list[list[Any]]) -> bytes:
         for n, row in enumerate(rows, 1)
     )
     parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+                               f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',  # noqa: E501
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+                       f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="a" sheetId="1" '
+                           f'r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+                                      f'Type="{office}/worksheet" '
+                                      f'Target="worksheets/sheet1.xml"/></Relationships>',
         "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>',
     }  # fmt: skip
     buffer = io.BytesIO()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.data import ItemFile, Number, Problems, Table
+from adjudge.data import ItemFile, Problems, Table, WrittenNumber
 from adjudge.errors import DataError
 
 TWO = '{"id": "a", "x": "é\u2028 한"}\n{"id": "b", "x": "😀"}\n'
@@ -149,7 +149,8 @@ def test_bad_csv_rows_are_listed_with_their_lines(tmp_path):
         "line 8: NUL character at column 3",
         "line 10: id '7' is already used on line 9",
     ]
-    lines = problem(path).splitlines()[1:]
+    *lines, remark = problem(path).splitlines()[1:]
+    assert "--skip-bad" in remark
     assert len(lines) == len(said)
     assert all(line.strip().startswith(start) for line, start in zip(lines, said, strict=True))
 
@@ -266,7 +267,15 @@ def test_bad_parquet_values_are_listed_with_their_records(tmp_path):
     assert "record 1: field 'x' holds bytes" in problem(path)
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"PAR1" + data[40:], lambda data: data[:-6], lambda _: b"no parquet", lambda data: data[:4] + b"\xff" * (len(data) - 8) + b"PAR1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"PAR1" + data[40:],
+        lambda data: data[:-6],
+        lambda _: b"no parquet",
+        lambda data: data[:4] + b"\xff" * (len(data) - 8) + b"PAR1",
+    ],
+)
 def test_a_damaged_parquet_file_is_an_error(tmp_path, damage):
     polars = pytest.importorskip("polars")
     path = tmp_path / "items.parquet"
@@ -293,7 +302,7 @@ def test_a_table_gives_rows_to_readers_of_other_things(tmp_path):
     problems = Problems(table)
     rows = list(table.rows(problems.add))
     assert rows == [(1, {"item": "a", "value": "4.0"}), (3, {"item": "b", "value": 3})]
-    assert isinstance(rows[0][1]["value"], Number)
+    assert isinstance(rows[0][1]["value"], WrittenNumber)
     problems.add(3, "later.")
     problems.add(0, "about the file.")
     assert [text.split(":")[0] for text in problems.texts()] == ["about the file.", "line 2", "line 3"]

@@ -84,7 +84,7 @@ def _copy_of_hub(address: str, folder: Path) -> Path:
         scan(address).collect().write_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(
-            f"{address}: cannot be read ({str(error)[:300]}). The form is hf://datasets/OWNER/NAME/FILE.parquet; a private "
-            "dataset needs the variable HF_TOKEN."
+            f"{address}: cannot be read ({str(error)[:300]}). The form is"
+            " hf://datasets/OWNER/NAME/FILE.parquet; a private dataset needs the variable HF_TOKEN."
         ) from None
     return path

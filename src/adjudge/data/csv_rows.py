@@ -52,7 +52,8 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
 
 
 def _other_delimiter(cell: str) -> str | None:
-    """The delimiter of a header that has no comma. Spreadsheets of many locales write semicolons to a .csv file."""
+    """The delimiter of a header that has no comma. Spreadsheets of many locales write semicolons to a .csv
+    file."""
     return max((sign for sign in ";\t" if sign in cell), key=cell.count, default=None)
 
 
@@ -95,11 +96,11 @@ def _csv_row(header: list[str], cells: list[str]) -> Row:
             f"{len(cells)} {noun} where the header has {len(header)}. "
             "Quote a cell that holds the separator or a line end; leave missing cells empty."
         )
-    row = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+    # An empty cell is a field without a value: an empty response is an output.
+    row: Row = {name: cell or None for name, cell in zip(header, cells, strict=True)}
     if sum(map(len, cells)) * 4 > FIELD_LIMIT:
         refuse_long_fields(row)
-    # A row of empty cells is still a row: what it lacks is reported with its number.
-    return row or {header[0]: None}
+    return row
 
 
 def _csv_problem(error: csv.Error) -> str:

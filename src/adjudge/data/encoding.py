@@ -1,7 +1,8 @@
 """Files as lines of UTF-8.
 
-Handles gzip, byte order marks and UTF-16. Memory is bounded by one block and one line, also for a file without line
-ends or a gzip bomb. The encoding is never guessed: bytes that are not UTF-8 are reported by the reader of the line.
+Handles gzip, byte order marks and UTF-16. Memory is bounded by one block and one line, also for a file
+without line ends or a gzip bomb. The encoding is never guessed: bytes that are not UTF-8 are reported by the
+reader of the line.
 """
 
 from __future__ import annotations
@@ -58,11 +59,12 @@ def is_gzip(path: Path) -> bool:
 
 
 def read_small(path: Path, folder: Path | None = None) -> bytes:
-    """The bytes of a short file that goes to a judge or decides what does: part of a protocol, a rubric, a run file.
+    """The bytes of a short file that goes to a judge or decides what does: part of a protocol, a rubric, a
+    run file.
 
-    It must be a regular file inside `folder` (its own folder where none is given): a link in a folder that somebody sent
-    could otherwise pass on a file of the user's, and a device or a pipe would never end. `BrokenFileError` says what is
-    wrong; a missing file is a `FileNotFoundError`.
+    It must be a regular file inside `folder` (its own folder where none is given): a link in a folder that
+    somebody sent could otherwise pass on a file of the user's, and a device or a pipe would never end.
+    `BrokenFileError` says what is wrong; a missing file is a `FileNotFoundError`.
     """
     try:
         home = os.path.realpath(path.parent if folder is None else folder)
@@ -100,8 +102,9 @@ def read_small_text(path: Path) -> str:
     return read_text(path, iter((data,)))
 
 
-def blocks(path: Path, raw: Iterator[bytes] | None = None) -> Iterator[bytes]:
-    """The file in blocks of UTF-8, decompressed, without a byte order mark; `raw` where it was read already."""
+def utf8_blocks(path: Path, raw: Iterator[bytes] | None = None) -> Iterator[bytes]:
+    """The file in blocks of UTF-8, decompressed, without a byte order mark; `raw` where it was read
+    already."""
     raw = raw_blocks(path) if raw is None else raw
     head = next(raw, b"")
     if head.startswith(GZIP_MAGIC):
@@ -118,7 +121,7 @@ def batches(path: Path) -> Iterator[list[bytes]]:
     """The file's lines in lists, without line feeds: yielding each line would cost as much as decoding it."""
     tail: list[bytes] = []
     size = 0
-    for block in blocks(path):
+    for block in utf8_blocks(path):
         lines = block.split(b"\n")
         if len(lines) > 1:
             lines[0] = b"".join((*tail, lines[0]))
@@ -136,7 +139,8 @@ def batches(path: Path) -> Iterator[list[bytes]]:
 
 
 def read_whole(path: Path, source: Iterator[bytes] | None = None) -> bytes:
-    """A file in memory, decompressed; `BrokenFileError` where it is far too large. `source` are its blocks."""
+    """A file in memory, decompressed; `BrokenFileError` where it is far too large. `source` are its
+    blocks."""
     data = bytearray()
     for block in raw_blocks(path) if source is None else source:
         data += block
@@ -150,7 +154,7 @@ def read_whole(path: Path, source: Iterator[bytes] | None = None) -> bytes:
 
 def read_text(path: Path, raw: Iterator[bytes] | None = None) -> str:
     """A file as one text; `BrokenFileError` where it is not UTF-8 or far too large."""
-    data = read_whole(path, blocks(path, raw))
+    data = read_whole(path, utf8_blocks(path, raw))
     for number, line in enumerate(data.split(b"\n"), start=1):
         try:
             _decoded(line)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
+from ..did_you_mean import nearest
 from ..records import Example
 from .encoding import SMALL_LIMIT, BadRowError, BrokenFileError, read_small
 from .items import RESERVED, fields_of
@@ -58,11 +58,9 @@ def _example_faults(row: Row, inputs: Sequence[str]) -> list[str]:
     faults = []
     for name in inputs:
         if row.get(name) is None:
-            near = difflib.get_close_matches(name, set(row).difference(inputs), n=1)
+            near = nearest(name, set(row).difference(inputs))
             hint = (
-                f"Rename '{near[0]}' if that is the field."
-                if near
-                else "Add it: an example shows all inputs."
+                f"Rename '{near}' if that is the field." if near else "Add it: an example shows all inputs."
             )
             faults.append(f"field '{name}' is missing. {hint}")
     judgment, kind = row.get("judgment"), row.get("kind")

@@ -1,5 +1,5 @@
-"""The bounds of an Excel file, checked before it is opened: its reader allocates a cell for every place between
-the first cell and the last, and a copy of a shared text for every cell that shows it.
+"""The bounds of an Excel file, checked before it is opened: its reader allocates a cell for every place
+between the first cell and the last, and a copy of a shared text for every cell that shows it.
 
 Nothing here is taken on trust from the file: sizes are counted while its parts are decompressed.
 """
@@ -26,6 +26,8 @@ CELL_LIMIT = 10_000_000
 """Cells of the smallest rectangle that holds those of a sheet."""
 
 _CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
+_ROW = re.compile(r"[0-9]{1,7}")
+_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SHEET_MARKS = (b"sheetData", b"<sst", b":sst")
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
@@ -125,8 +127,8 @@ class _Part:
         if self._is_xml:
             try:
                 self._parser.Parse(block, False)
-            except (expat.ExpatError, ValueError):
-                self._is_xml = False  # an image, a font
+            except (expat.ExpatError, ValueError, LookupError):
+                self._is_xml = False  # an image, a font, an encoding that Python does not know
         # The reader of Excel files takes XML that is not well-formed, whose cells are not counted here.
         self._tail = self._tail[-16:] + block
         self._is_sheet = self._is_sheet or any(mark in self._tail for mark in _SHEET_MARKS)
@@ -146,15 +148,15 @@ class _Part:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(" ")[2]
         if name == "c":
-            place = _CELL.fullmatch(attributes.get("r", "").replace("$", ""))
+            place = _CELL.fullmatch(_place(attributes, _CELL).replace("$", ""))
             self._column = _column(place[1]) if place else self._column + 1
-            row = int(place[2]) if place else self._row
+            row = _row(place[2]) if place else self._row
             self._rows = _widened(self._rows, row)
             self._columns = _widened(self._columns, self._column)
             self._is_shared = attributes.get("t") == "s"
         elif name == "row":
-            number = attributes.get("r", "")
-            self._row = int(number) if number.isdecimal() and len(number) < 9 else self._row + 1
+            number = _place(attributes, _ROW)
+            self._row = _row(number) if number else self._row + 1
             self._column = 0
         elif name == "si":
             self.lengths.append(0)
@@ -177,9 +179,27 @@ def _widened(ends: list[int], value: int) -> list[int]:
     return [min(ends[0], value), max(ends[1], value)] if ends else [value, value]
 
 
+def _place(attributes: dict[str, str], form: re.Pattern[str]) -> str:
+    """Where a cell or a row says that it is; empty where it says nothing. The reader of Excel files panics at
+    places that it cannot count to.
+    """
+    place = attributes.get("r", "").strip()
+    if place and not form.fullmatch(place.replace("$", "")):
+        raise _NotAllowedError(f"no sheet has a place {place[:20]!r}")
+    return place
+
+
+def _row(digits: str) -> int:
+    if not 0 < (number := int(digits)) <= _LAST_ROW:
+        raise _NotAllowedError(f"no sheet has a row {digits}")
+    return number
+
+
 def _column(letters: str) -> int:
     """A is 1, XFD is 16,384."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + ord(letter) - ord("A") + 1
+    if number > _LAST_COLUMN:
+        raise _NotAllowedError(f"no sheet has a column {letters}")
     return number

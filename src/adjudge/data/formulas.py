@@ -1,7 +1,8 @@
 """Formula injection: a spreadsheet runs a cell that begins with one of a few characters.
 
-Our exports put an apostrophe before such a cell, and before a cell that begins with an apostrophe. It is removed again
-only below a header that we wrote (an export, items drawn to be labelled, replies drawn to be checked).
+Our exports put an apostrophe before such a cell, and before a cell that begins with an apostrophe. It is
+removed again only below a header that we wrote (an export, items drawn to be labelled, replies drawn to be
+checked).
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 EXPORT_HEADER = (
-    "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status", "how",
-    "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b", "flags",
+    "item", "system", "group", "protocol", "criterion", "subject", "model", "score", "normalized", "status",
+    "how",
+    "estimator", "samples", "n_failed", "choice", "confidence", "explanation", "system_a", "system_b",
+    "flags",
     "evidence", "notes", "reply",
 )  # fmt: skip
 """The columns of an export; a file whose header begins like this is recognised as one."""
@@ -19,7 +22,8 @@ _FIRST_EXPORT = 20
 """How many columns the first exports had."""
 
 _DRAWN_HEADERS = ({"rater", "value", "probability"}, {"reply", "read", "status", "right"})
-"""Columns of the files that are drawn to be filled in. They begin with item and criterion; users may add columns."""
+"""Columns of the files that are drawn to be filled in. They begin with item and criterion; users may add
+columns."""
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 """With the full-width signs, which spreadsheets of East Asian locales treat like the ASCII ones."""

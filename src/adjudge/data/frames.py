@@ -7,7 +7,8 @@ from typing import Any
 
 
 def rows_of_frame(frame: Any) -> Iterable[dict[str, Any]] | None:
-    """The rows of a polars or pandas frame with plain values; none where it is neither. Neither library is imported."""
+    """The rows of a polars or pandas frame with plain values; none where it is neither. Neither library is
+    imported."""
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()  # a lazy polars frame
     if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):

@@ -52,7 +52,8 @@ def _from_address(where: str, url: object) -> Image:
         return _from_base64(where, media_type, data)
     if not isinstance(url, str) or not url.lower().startswith("https://"):
         raise BadRowError(
-            f"{where} has an image without data. Give a data URL (data:image/png;base64,…) or an https address."
+            f"{where} has an image without data. Give a data URL (data:image/png;base64,…) or an https"
+            " address."
         )
     if len(url) > ADDRESS_LIMIT or has_control(url) or any(mark.isspace() for mark in url):
         raise BadRowError(
@@ -65,7 +66,8 @@ def _from_base64(where: str, media_type: str, data: object) -> Image:
     media_type = media_type.strip().lower().replace("image/jpg", "image/jpeg")
     if media_type not in _MARKS:
         raise BadRowError(
-            f"{where} has an image of type '{safe(media_type[:40])}'. Judges take {', '.join(_MARKS)}: convert it."
+            f"{where} has an image of type '{safe(media_type[:40])}'. Judges take {', '.join(_MARKS)}:"
+            " convert it."
         )
     if not isinstance(data, str) or not data:
         raise BadRowError(f"{where} has an image without data. Give the image in base64.")
@@ -79,7 +81,8 @@ def _from_base64(where: str, media_type: str, data: object) -> Image:
         raise _too_large(where, len(raw))
     if not raw.startswith(_MARKS[media_type]):
         raise BadRowError(
-            f"{where} has an image whose data does not begin like {media_type}. Give the right type, or the right data."
+            f"{where} has an image whose data does not begin like {media_type}. Give the right type, or the"
+            " right data."
         )
     clean = base64.b64encode(raw).decode()
     return Image(media_type, hashlib.sha256(raw).hexdigest(), len(raw), data=clean)
@@ -87,5 +90,6 @@ def _from_base64(where: str, media_type: str, data: object) -> Image:
 
 def _too_large(where: str, size: int) -> BadRowError:
     return BadRowError(
-        f"{where} has an image of {size / 1e6:.1f} MB; the limit is {IMAGE_LIMIT // 1_000_000} MB. Make it smaller."
+        f"{where} has an image of {size / 1e6:.1f} MB; the limit is {IMAGE_LIMIT // 1_000_000} MB. Make it"
+        " smaller."
     )

@@ -80,7 +80,8 @@ class SeenIds:
 
 
 class RepeatedIds:
-    """Numbers identical rows without an id, and finds ids that are used twice; one for each reading of a file.
+    """Numbers identical rows without an id, and finds ids that are used twice; one for each reading of a
+    file.
 
     `repeated` are the hashes of the ids that occur more than once.
     """

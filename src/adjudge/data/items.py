@@ -8,7 +8,8 @@ items with the same id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..did_you_mean import did_you_mean
@@ -18,15 +19,26 @@ from ..untrusted import has_control, safe
 from .encoding import BadRowError, BrokenFileError
 from .item_ids import RepeatedIds, SeenIds, content_id
 from .json_rows import Row
-from .langchain import chain_messages
+from .langchain import chain_messages, messages_in_text
 from .messages import conversation, nested_json, scalar_text
 from .table import Problems, Table
+
+_CONVERSATIONS = ("conversation", "messages", "trace")
+"""The names of the field that is a conversation: a text in it that holds messages in JSON, as in a CSV file,
+is these messages. In any other field it may be what a model wrote, and stays a text."""
+
+_OPENING = ("[", "{")
+
+
+def _messages_of(entry: object) -> list[object]:
+    """An entry of a list; one that `dumps` of LangChain wrote is the messages in it."""
+    return messages_in_text(entry) or [entry] if type(entry) is str else [entry]
 
 
 def fields_of(row: Row) -> dict[str, FieldValue]:
     """All values of a row as fields, without those that are null."""
     for value in row.values():
-        if type(value) is not str:
+        if type(value) is not str or value[:1] in _OPENING:
             break
     else:
         return row  # as in most rows, all values are texts
@@ -35,8 +47,10 @@ def fields_of(row: Row) -> dict[str, FieldValue]:
 
 def field_value(name: str, value: object) -> FieldValue:
     """One value, which is not null, as a field."""
+    if type(value) is str and (messages := messages_in_text(value, name in _CONVERSATIONS)):
+        return conversation(name, messages)
     if isinstance(value, list):
-        return conversation(name, value)
+        return conversation(name, [message for entry in value for message in _messages_of(entry)])
     if not isinstance(value, dict):
         return scalar_text(value)
     records = conversation(name, chain_messages(value) or [])
@@ -45,6 +59,13 @@ def field_value(name: str, value: object) -> FieldValue:
 
 ID_LIMIT = 2_000
 """Characters in an id."""
+
+
+UNKNOWN_SYSTEM = ("(unknown)",)
+"""In place of the system of a line that cannot be read."""
+
+
+_MOST_SYSTEMS = 10_000
 
 
 RESERVED = ("id", "system", "group", "system_a", "system_b")
@@ -57,23 +78,34 @@ class ItemFile:
     `renames` is input → field of the file. An item without an id gets a hash of its content; in a run
     that was started before this was so, `ids_are_lines` makes it the line number (CSV: the line at which
     its record starts; Parquet and a JSON list: the number of the record).
-    `check` returns further problems of an item; `traces` is the file whose traces the lines are.
+    `check` returns further problems of an item; `outputs` the fields of a row that hold the judged text,
+    which is there although it is empty; `traces` is the file whose traces the lines are. Without
+    `unique_ids` lines may share an id, as the outputs of several systems for one input do.
     """
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Table,
         renames: Mapping[str, str] | None = None,
         *,
         check: Callable[[Item], Sequence[str]] | None = None,
+        outputs: Callable[[Row], Collection[str]] = lambda _: (),
         traces: str = "",
+        unique_ids: bool = True,
     ) -> None:
-        self._table = Table(path)
+        self._table = path if isinstance(path, Table) else Table(path)
+        self._unique_ids = unique_ids
         if traces:
             self._table.name, self._table.unit = traces, "trace"
         self.path = self._table.path
         self._renames = {name: field for name, field in (renames or {}).items() if name != field}
         self._check_item = check
+        self._outputs = outputs
+        self._system_keys = [self._renames.get(key, key) for key in ("system", "system_a", "system_b")]
+        self._left_out: Counter[tuple[str, ...] | None] = Counter()
+        self._systems: set[str] = set()
+        self.limit: int | None = None
+        """how many items are used; lines after them are not left out"""
         self._bad: tuple[str, ...] | None = None
         self._bad_rows: set[int] = set()
         self._repeated: set[int] = set()
@@ -89,13 +121,23 @@ class ItemFile:
         """
         problems = Problems(self._table)
         self._bad, self._bad_rows, self.n_without_id = None, set(), 0
+        self._left_out.clear()
         ids = SeenIds()
         unseen = _UnseenFields(self._renames)
         n_good = 0
+
+        def report(row_number: int, text: str) -> None:
+            problems.add(row_number, text)
+            self._left_out[None] += 1
+
         try:
-            for row_number, row in self._table.rows(problems.add):
+            for row_number, row in self._table.rows(report):
                 unseen.add(row)
-                n_good += self._check_row(row_number, row, ids, problems)
+                systems = [row.get(key) for key in self._system_keys]  # the check takes them out of the row
+                is_good = self._check_row(row_number, row, ids, problems)
+                n_good += is_good
+                if not is_good and (self.limit is None or n_good < self.limit):
+                    self._left_out[_known_systems(systems)] += 1
         except BrokenFileError as broken:
             if not problems:
                 raise
@@ -109,6 +151,17 @@ class ItemFile:
             raise problems.error()
         self._bad, self._bad_rows = problems.texts(), problems.row_numbers()
         return n_good
+
+    def left_out(self) -> dict[tuple[str, ...], int]:
+        """How many lines a check with `skip_bad` skips, by system, or by both systems of a pair.
+
+        The system of a line that cannot be read is not known, unless no other line has one.
+        """
+        unknown = ("all",) if self._systems <= {"all"} else UNKNOWN_SYSTEM
+        counts: Counter[tuple[str, ...]] = Counter()
+        for systems, n in self._left_out.items():
+            counts[unknown if systems is None else systems] += n
+        return dict(counts)
 
     def bad(self) -> tuple[str, ...]:
         """The problems of the lines that are skipped; checks the file if that was not done yet."""
@@ -160,6 +213,8 @@ class ItemFile:
 
     def _item(self, row_number: int, row: Row) -> Item:
         by_input = renamed(row, self._renames) if self._renames else row
+        if None in by_input.values():
+            by_input = {**by_input, **dict.fromkeys(self._outputs(by_input), "")}
         if by_input.get("id") is not None:
             return _item(row_number, by_input, None)
         # Of the row as it is in the file: the same file judged with another --map keeps its ids.
@@ -175,7 +230,10 @@ class ItemFile:
         further = self._check_item(item) if self._check_item is not None else ()
         for text in further:
             problems.add(row_number, text)
-        ids.add(item.id)
+        if self._unique_ids or not item.has_id:
+            ids.add(item.id)
+        if len(self._systems) < _MOST_SYSTEMS:
+            self._systems.add(item.system if item.system_a is None else "")
         self.n_without_id += not item.has_id and not further
         return not further
 
@@ -189,6 +247,7 @@ class ItemFile:
         for row_number, row in self._table.rows(lambda *_: None):
             if row_number in skipped:
                 continue
+            systems = [row.get(key) for key in self._system_keys]
             try:
                 item = repeated.numbered(self._item(row_number, row))
             except BadRowError:
@@ -197,6 +256,7 @@ class ItemFile:
             if earlier is None:
                 continue
             n_repeated += 1
+            self._left_out[_known_systems(systems)] += 1
             problems.add(
                 row_number,
                 f"id '{item.id:.80}' is already used on {unit} {earlier}. "
@@ -215,6 +275,8 @@ class ItemFile:
         # A renaming of a field that no item has may be why every line lacks an input.
         for text in unseen.problems():
             problems.add(0, text)
+        if n_good > 0 and problems and not problems.of_file:
+            problems.remark = "To judge the others, and count these as failures of their systems: --skip-bad."
 
     def _refuse_new(self, row_number: int, text: str) -> None:
         """Report a bad line that no check has found: the file was not checked, or has changed."""
@@ -243,6 +305,14 @@ class _UnseenFields:
             fields = ", ".join(sorted(self._seen - set(RESERVED))[:20])
             hint = did_you_mean(field, self._seen, f"The fields are: {fields}.")
             yield f"map {name}={field}: no item has a field '{field}'. {hint}"
+
+
+def _known_systems(names: Sequence[object]) -> tuple[str, ...]:
+    """The system of a bad row, or both systems of a pair, as far as they can be read."""
+    single, *pair = (str(name).strip() if isinstance(name, str | int | float) else "" for name in names)
+    if any(pair):
+        return tuple(name or "all" for name in pair)
+    return (single or "all",)
 
 
 def has_field(row: Row, field: str) -> bool:
@@ -280,7 +350,7 @@ def renamed(row: Row, renames: Mapping[str, str]) -> Row:
     removed = {field for name, field in renames.items() if name not in RESERVED}
     for name in moved:
         is_part_of_itself = renames[name].startswith(f"{name}.")
-        if name in row and name not in removed and not is_part_of_itself:
+        if row.get(name) is not None and name not in removed and not is_part_of_itself:
             raise BadRowError(
                 f"map {name}={renames[name]}: the item has a field '{name}' too. Leave the renaming out, "
                 f"or take '{name}' out of the file."
@@ -339,7 +409,8 @@ def _id_text(value: object) -> str:
     text = _reserved_text("id", value)
     if len(text) > ID_LIMIT:
         raise BadRowError(
-            f"field 'id' has {len(text)} characters ('{safe(text[:40])}…'); at most {ID_LIMIT} are allowed. Give a shorter id."
+            f"field 'id' has {len(text)} characters ('{safe(text[:40])}…'); at most {ID_LIMIT} are allowed."
+            " Give a shorter id."
         )
     if has_control(text):
         raise BadRowError(

@@ -1,7 +1,9 @@
-"""The objects of a file that other tools wrote: JSONL, JSON values one after another, or an archive of Inspect.
+"""The objects of a file that other tools wrote: JSONL, JSON values one after another, or an archive of
+Inspect.
 
 Unlike `json_rows`, which refuses what an items file should not have, this takes whatever a tool exports:
-wrappers around a list, one object alone, objects over several lines.
+wrappers around a list, one object alone, objects over several lines, objects as JSON texts, and tables as
+pandas writes them.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from .encoding import BrokenFileError, read_text
-from .json_rows import Number, Row
+from .json_rows import Row, WrittenNumber
 from .peers.eval_archive import SUFFIX, read_eval_archive
 from .table import Problems, Table
 
-_DECODER = json.JSONDecoder(parse_float=Number, parse_int=Number)
+_DECODER = json.JSONDecoder(parse_float=WrittenNumber, parse_int=WrittenNumber)
 _SPACE = re.compile(r"[\s,\x1e]*")
 _WRAPPERS = ("data", "runs", "traces", "spans")
 """Keys of an object that holds nothing but a list of the records."""
@@ -47,10 +49,37 @@ def _records(table: Table) -> list[Any]:
     if len(values) != 1:
         return values
     whole = values[0]
+    if isinstance(whole, dict) and (rows := _rows_of_a_table(whole)) is not None:
+        return rows
     for wrapper in _WRAPPERS:
         if isinstance(whole, dict) and isinstance(whole.get(wrapper), list):
             whole = whole[wrapper]
-    return whole if isinstance(whole, list) else [whole]
+    return [_object_of_text(record) for record in whole] if isinstance(whole, list) else [whole]
+
+
+def _rows_of_a_table(whole: Row) -> list[Row] | None:
+    """The rows of a table as `DataFrame.to_json` writes it: by columns (its default), by index or split."""
+    if list(whole) == ["columns", "index", "data"] and all(isinstance(row, list) for row in whole["data"]):
+        return [dict(zip(whole["columns"], row, strict=False)) for row in whole["data"]]
+    parts = list(whole.values())
+    if not parts or not all(isinstance(part, dict) and part for part in parts):
+        return None
+    if all(key.isdecimal() for key in whole):
+        return parts
+    rows = list(parts[0])
+    if all(key.isdecimal() for key in rows) and all(list(part) == rows for part in parts):
+        return [{column: part[row] for column, part in whole.items()} for row in rows]
+    return None
+
+
+def _object_of_text(record: Any) -> Any:
+    """The object that a text holds, such as `trace.to_json()` in a list; anything else as it is."""
+    if not isinstance(record, str) or isinstance(record, WrittenNumber) or record.lstrip()[:1] != "{":
+        return record
+    try:
+        return _DECODER.decode(record)
+    except (RecursionError, ValueError):
+        return record
 
 
 def _values(table: Table) -> Iterator[Any]:

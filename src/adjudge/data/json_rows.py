@@ -1,20 +1,20 @@
 """JSON objects as rows: a fast path for usual lines, an exact one for the others.
 
-Numbers are kept as written (`Number`). What JSON parsers usually accept silently is refused: duplicate keys, NaN, lone
-surrogates, NULs.
+Numbers are kept as written (`Number`). What JSON parsers usually accept silently is refused: duplicate keys,
+NaN, lone surrogates, NULs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
-from .encoding import BadRowError, BrokenFileError, batches, read_text, utf8
+from .encoding import COLUMN_LIMIT, BadRowError, BrokenFileError, batches, read_text, utf8
 
 Row = dict[str, Any]
 Report = Callable[[int, str], None]
@@ -38,19 +38,24 @@ _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-class Number(str):
+class WrittenNumber(str):
     """A number as it is written in the file: 4.50 stays 4.50."""
 
     __slots__ = ()
 
 
-_decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=Number).decode
+_decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=WrittenNumber).decode
 
 
 def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
     """Each line's object with its line number; blank lines are skipped."""
+    return rows_of_lines(batches(path), report)
+
+
+def rows_of_lines(source: Iterable[Iterable[bytes]], report: Report) -> Iterator[tuple[int, Row]]:
+    """The same of lines in batches, wherever they come from."""
     number = 0
-    for batch in batches(path):
+    for batch in source:
         for line in batch:
             number += 1
             try:
@@ -61,10 +66,12 @@ def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
                     or (_BACKSLASH in line and b"\\u0000" in line)
                     or (_MINUS in line and b"-0" in line and _MINUS_ZERO.search(line) is not None)
                     or len(line) > FIELD_LIMIT
+                    or len(row) > COLUMN_LIMIT
                 ):
                     row = exact(line)
             except (ValueError, RecursionError):  # msgspec's errors and BadRowError are ValueErrors
-                # The exact reader decides: it says what is wrong, and accepts some lines that msgspec does not.
+                # The exact reader decides: it says what is wrong, and accepts some lines that msgspec does
+                # not.
                 if not line.strip():
                     continue
                 try:
@@ -94,11 +101,15 @@ def exact(line: bytes, rule: str = ONE_OBJECT) -> Row:
         row = json.loads(
             text,
             object_pairs_hook=_unique_keys,
-            parse_float=Number,
-            parse_int=Number,
+            parse_float=WrittenNumber,
+            parse_int=WrittenNumber,
             parse_constant=_refuse_constant,
         )
         if isinstance(row, dict):
+            if len(row) > COLUMN_LIMIT:
+                raise BadRowError(
+                    f"{len(row):,} fields; the limit is {COLUMN_LIMIT:,}. Keep those that are used."
+                )
             refuse_long_fields(row)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
@@ -142,7 +153,7 @@ def refuse_long_fields(row: Row) -> None:
 
 def json_text(value: object) -> str:
     """A value as JSON, with its numbers as they were written."""
-    if isinstance(value, Number):
+    if isinstance(value, WrittenNumber):
         return str(value)
     if isinstance(value, dict):
         members = (
@@ -155,7 +166,8 @@ def json_text(value: object) -> str:
 
 
 def _may_repeat_keys(line: bytes, row: Row) -> bool:
-    """Whether the line may have more keys than the row on all levels; a false alarm is possible, a miss is not."""
+    """Whether the line may have more keys than the row on all levels; a false alarm is possible, a miss is
+    not."""
     if b" :" in line or _TAB in line or _RETURN in line:
         n_keys = len(_KEY_END.findall(line))
     else:
@@ -202,7 +214,7 @@ def _refuse_escapes(text: str) -> None:
 def _kind(value: object) -> str:
     if isinstance(value, list):
         return "a list"
-    if isinstance(value, Number):
+    if isinstance(value, WrittenNumber):
         return "a number"
     return "a text" if isinstance(value, str) else "null" if value is None else "true or false"
 

@@ -1,7 +1,9 @@
-"""Answers of several judges on the same items, made with another tool: what `cascade --scores` and `tune --scores` read.
+"""Answers of several judges on the same items, made with another tool: what `cascade --scores` and `tune
+--scores` read.
 
-One row for each item and judge: `item`, the judge's name, and `choice` (a, b, tie or a class) or `value` (a number);
-optional `confidence`, `price` (USD for one judgment) and `group`. An empty answer is a failed judgment.
+One row for each item and judge: `item`, the judge's name, and `choice` (a, b, tie or a class) or `value` (a
+number); optional `confidence`, `price` (USD for one judgment) and `group`. An empty answer is a failed
+judgment.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ class JudgeAnswer(Struct, frozen=True):
 
 
 def read_judge_answers(path: str | Path, name_column: str) -> tuple[JudgeAnswer, ...]:
-    """The rows of a file; `name_column` holds the judge's name (`judge` or `candidate`). All problems are in one error."""
+    """The rows of a file; `name_column` holds the judge's name (`judge` or `candidate`). All problems are in
+    one error."""
     table = Table(path)
     problems = Problems(table)
     answers: list[JudgeAnswer] = []
     seen: dict[tuple[str, str], int] = {}
     columns: dict[str, None] = {}
-    for row_number, row in named_rows(table, problems, ("item", name_column), {}, None):
+    needed = ("item", name_column)
+    for row_number, row in named_rows(table, problems, needed, {}, None, has_map=False):
         columns.update(dict.fromkeys(row))
         answer = _answer_of(row, row_number, name_column, problems)
         if answer is None:
@@ -45,8 +49,8 @@ def read_judge_answers(path: str | Path, name_column: str) -> tuple[JudgeAnswer,
         if key in seen:
             problems.add(
                 row_number,
-                f"{name_column} '{answer.judge}' has already answered on item '{answer.item}' ({table.unit} {seen[key]}). "
-                "Keep one of the two.",
+                f"{name_column} '{answer.judge}' has already answered on item '{answer.item}' ({table.unit}"
+                f" {seen[key]}). Keep one of the two.",
             )
         seen.setdefault(key, row_number)
         answers.append(answer)

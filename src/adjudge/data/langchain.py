@@ -1,10 +1,12 @@
-"""Messages as LangChain writes them, as messages with a role: `dumpd`, `messages_to_dict`, `model_dump` and pairs of role and text.
+"""Messages as LangChain writes them, as messages with a role: `dumpd`, `dumps`, `messages_to_dict`,
+`model_dump` and pairs of role and text.
 
 Knows nothing of files and traces. What is not a message of LangChain is none.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .json_rows import Row
@@ -50,6 +52,28 @@ def chain_messages(value: Row) -> list[Any] | None:
         return value["messages"]
     message = chain_message(value) if "lc" in value else None
     return [message] if message is not None else None
+
+
+_HEAD = 100
+
+
+def messages_in_text(text: str, is_any: bool = False) -> list[Any]:
+    """The messages that a JSON text holds, where it holds nothing else: those that LangChain's `dumps` wrote,
+    or with `is_any` those of any form; none otherwise."""
+    if text[:1] not in ("[", "{") or not (is_any or '"lc"' in text[:_HEAD]):
+        return []
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    entries = chain_messages(value) if isinstance(value, dict) else value
+    return entries if entries and all(_is_message(entry) for entry in entries) else []
+
+
+def _is_message(entry: object) -> bool:
+    if isinstance(entry, dict) and isinstance(entry.get("role"), str):
+        return "content" in entry or "tool_calls" in entry
+    return chain_message(entry) is not None
 
 
 def _constructed(name: str, inner: Row) -> Row | None:

@@ -1,7 +1,9 @@
-"""Messages inside items: the shapes of OpenAI, Anthropic and LangChain as one record, with tool calls and images.
+"""Messages inside items: the shapes of OpenAI, Anthropic and LangChain as one record, with tool calls and
+images.
 
-A list of messages is a conversation. What a judge could not be shown without loss (audio, files, an unknown part) is
-a `BadRowError`, so that nothing disappears in silence. Knows nothing of files, prompts or providers' requests.
+A list of messages is a conversation. What a judge could not be shown without loss (audio, files, an unknown
+part) is a `BadRowError`, so that nothing disappears in silence. Knows nothing of files, prompts or providers'
+requests.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ _OWN_KEYS = ("is_error", "is_thought", "continues")
 
 
 def conversation(name: str, entries: list[Any]) -> tuple[str | Message, ...]:
-    """A list as a field: its messages as records, other entries as text. `name` is the field, for problems."""
+    """A list as a field: its messages as records, other entries as text. `name` is the field, for
+    problems."""
     entries = _with_roles(entries)
     has_messages = any(is_message(entry) or _is_loose(entry) for entry in entries)
     records: list[str | Message] = []
@@ -57,7 +60,8 @@ def conversation(name: str, entries: list[Any]) -> tuple[str | Message, ...]:
     n_images = sum(len(record.images) for record in records if isinstance(record, Message))
     if n_images > MOST_IMAGES:
         raise BadRowError(
-            f"field '{name:.80}' has {n_images} images; at most {MOST_IMAGES} are sent to a judge. Remove some."
+            f"field '{name:.80}' has {n_images} images; at most {MOST_IMAGES} are sent to a judge. Remove"
+            " some."
         )
     return _settled(records)
 
@@ -118,7 +122,8 @@ def _settled(records: list[str | Message]) -> tuple[str | Message, ...]:
 
 
 def _records(where: str, entry: Row) -> list[Message]:
-    """The records of one message: one, or several where texts, images and tool calls come in another order."""
+    """The records of one message: one, or several where texts, images and tool calls come in another
+    order."""
     role = _role(where, entry["role"])
     turn = _Turn(where, role, _own(entry))
     content = entry.get("content")
@@ -232,8 +237,8 @@ class _Turn:
 
     def _refuse(self, kind: str) -> NoReturn:
         raise BadRowError(
-            f"{self._where} has a part of type '{safe(kind[:40])}', which cannot be judged. Texts, images, tool calls and tool "
-            "results can: describe the part in words, or remove it."
+            f"{self._where} has a part of type '{safe(kind[:40])}', which cannot be judged. Texts, images,"
+            " tool calls and tool results can: describe the part in words, or remove it."
         )
 
     def finished(self, name: str, tool_call_id: str) -> list[Message]:
@@ -314,7 +319,8 @@ _NOT_ARGUMENTS = (*_OUTCOMES, "type", "id", "status", "name", "call_id", "server
 
 
 def _hosted_call(where: str, entry: Row) -> Iterator[Message]:
-    """A tool that the provider ran itself (`web_search_call`, `mcp_call`), and its result where it is given."""
+    """A tool that the provider ran itself (`web_search_call`, `mcp_call`), and its result where it is
+    given."""
     name = entry.get("name") or str(entry["type"]).removesuffix("_call")
     inner = {key: value for key, value in entry.items() if key not in _NOT_ARGUMENTS and value is not None}
     arguments = inner["arguments"] if list(inner) == ["arguments"] else inner

@@ -1,13 +1,14 @@
-"""The columns of a table of labels or scores: which are needed, which were meant, and the values of their cells."""
+"""The columns of a table of labels or scores: which are needed, which were meant, and the values of their
+cells."""
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from ..did_you_mean import nearest
 from .encoding import BadRowError, BrokenFileError
 from .items import has_field, renamed
 from .json_rows import Row
@@ -30,9 +31,12 @@ def named_rows(
     needed: Sequence[str],
     defaults: Mapping[str, str],
     renames: Mapping[str, str] | None,
+    *,
+    has_map: bool = True,
 ) -> Iterator[tuple[int, Row]]:
     """The rows; a missing column is reported once, for the whole file, or has its default in every row.
 
+    Without `has_map`, the command that reads them has no --map, and a column can only be renamed.
     An empty CSV cell leaves no key in its row, so one row is not enough to find the columns.
     """
     try:
@@ -47,7 +51,7 @@ def named_rows(
             if name != "value" and (name not in defaults or _similar(name, columns, needed))
         ]
         if missing:
-            problems.add(0, _missing_text(missing, list(columns), needed))
+            problems.add(0, _missing_text(missing, list(columns), needed, has_map))
             return
         filled = {name: defaults[name] for name in absent if name in defaults}
         for row_number, row in chain(first, rows):
@@ -72,9 +76,15 @@ def _renamed_rows(table: Table, problems: Problems, renames: Mapping[str, str]) 
         if n_rows and field not in seen:
             problems.add(
                 0,
-                f"map {name}={field}: no row has a column '{field}'. Check the name, or say which file is meant: "
-                f"--map labels.{name}={field}, --map scores.{name}={field}.",
+                f"map {name}={field}: no row has a column '{field}'. Check the name, or say which file is"
+                f" meant: --map labels.{name}={field}, --map scores.{name}={field}.",
             )
+
+
+def columns_of(table: Table) -> list[str]:
+    """The columns of the file itself, without those that have a default."""
+    rows = islice(table.rows(lambda _number, _problem: None), _ROWS_FOR_COLUMNS)
+    return list(dict.fromkeys(key for _, row in rows for key in row))
 
 
 def no_values(what: str, columns: Iterable[str], advice: str) -> str:
@@ -84,18 +94,22 @@ def no_values(what: str, columns: Iterable[str], advice: str) -> str:
     return f"no row has {what}. The columns are: {shown}. {advice}"
 
 
-def _similar(name: str, columns: Iterable[str], needed: Sequence[str]) -> list[str]:
-    return difflib.get_close_matches(name, [column for column in columns if column not in needed], 1)
+def _similar(name: str, columns: Iterable[str], needed: Sequence[str]) -> str:
+    return nearest(name, [column for column in columns if column not in needed])
 
 
-def _missing_text(missing: Sequence[str], columns: Sequence[str], needed: Sequence[str]) -> str:
+def _missing_text(
+    missing: Sequence[str], columns: Sequence[str], needed: Sequence[str], has_map: bool
+) -> str:
     """The missing columns, the columns of the file, and those that may be meant."""
     named = " and ".join(f"'{name}'" for name in missing)
     is_are = f"column {named} is" if len(missing) == 1 else f"columns {named} are"
-    similar = {name: near[0] for name in missing if (near := _similar(name, columns, needed))}
+    similar = {name: near for name in missing if (near := _similar(name, columns, needed))}
     hints = [f"Rename '{column}' to '{name}', if that is it." for name, column in similar.items()]
     shown = ", ".join(columns[:_COLUMNS_SHOWN]) + (", …" if len(columns) > _COLUMNS_SHOWN else "")
-    hints = hints or [f"Name the column that holds it with --map {missing[0]}=COLUMN."]
+    if not hints and has_map:
+        hints = [f"Name the column that holds it with --map {missing[0]}=COLUMN."]
+    hints = hints or [f"Rename the column that holds it to '{missing[0]}'."]
     return " ".join([f"{is_are} missing; found: {shown}; needed: {', '.join(needed)}.", *hints])
 
 
@@ -113,6 +127,6 @@ def finite_number(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) and "_" not in str(value) else None

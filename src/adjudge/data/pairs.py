@@ -1,7 +1,7 @@
 """Pairs from the outputs of several systems: the same inputs, two responses side by side.
 
-Outputs are joined by their id (or their group). Nothing is dropped silently: ids that do not match and fields that
-differ are counted and listed. All outputs are held in memory.
+Outputs are joined by their id (or their group). Nothing is dropped silently: ids that do not match and fields
+that differ are counted and listed. All outputs are held in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..errors import DataError
 from ..records import Item
@@ -46,14 +46,19 @@ class PairSet(Struct, frozen=True):
     def notes(self) -> Iterator[str]:
         """Warnings for the user, as sentences."""
         for system, ids in self.unmatched.items():
-            yield f"{len(ids)} outputs of {system} have no counterpart: {_some(ids)}"
+            verb = "has" if len(ids) == 1 else "have"
+            yield f"{_n(ids, 'output')} of {system} {verb} no counterpart: {_some(ids)}"
         for system, ids in self.missing.items():
-            yield f"{system} has no output for {len(ids)} ids that others have: {_some(ids)}"
+            yield f"{system} has no output for {_n(ids, 'id')} that others have: {_some(ids)}"
         for field, ids in self.differing.items():
             yield (
-                f"field '{field}' differs between the outputs of {len(ids)} ids and is left out there: {_some(ids)}. "
-                "If it is part of the input, the two responses do not answer the same input."
+                f"field '{field}' differs between the outputs of {_n(ids, 'id')} and is left out there:"
+                f" {_some(ids)}. If it is part of the input, the two responses do not answer the same input."
             )
+
+
+def _n(ids: Sequence[str], noun: str) -> str:
+    return f"{len(ids)} {noun}{'' if len(ids) == 1 else 's'}"
 
 
 def _some(ids: Sequence[str]) -> str:
@@ -79,8 +84,8 @@ def make_pairs(
 ) -> PairSet:
     """Pair the outputs of all systems in the files; a system is named by its field `system`, or by its file.
 
-    `ring` compares each system with two others per input, `random` draws `per_item` pairs; both depend on the seed and the
-    id alone. Each of two systems is `a` equally often.
+    `ring` compares each system with two others per input, `random` draws `per_item` pairs; both depend on the
+    seed and the id alone. Each of two systems is `a` equally often.
     """
     if design == "all" and per_item is not None:
         raise DataError(
@@ -90,8 +95,8 @@ def make_pairs(
     systems = tuple(dict.fromkeys(system for by_system in outputs.values() for system in by_system))
     if len(systems) < 2:
         raise DataError(
-            f"There is one system, {systems[0] if systems else 'none'}: a pair takes two. Give the outputs of another, or "
-            "name the systems in the field 'system'."
+            f"There is one system, {systems[0] if systems else 'none'}: a pair takes two. Give the outputs of"
+            " another, or name the systems in the field 'system'."
         )
     rows, differing = _rows(outputs, systems, field, design, per_item, seed)
     if not rows:
@@ -125,11 +130,12 @@ def read_outputs(
     n_of_input: Counter[tuple[str, str]] = Counter()
     errors: list[str] = []
     for path in paths:
-        file = ItemFile(path, renames)
+        file = ItemFile(path, renames, outputs=lambda row: (field,) if field in row else (), unique_ids=False)
         file.check()
         problems = Problems(Table(path))
         stem = _stem(Path(path))
         for item in file:
+            item = _without_names_of_systems(item, renames)
             system = item.system if item.system != "all" else stem
             key = item.group if by == "group" else item.id
             if by == "id" and not item.has_id:
@@ -143,6 +149,15 @@ def read_outputs(
     if errors:
         raise DataError("\n".join(errors))
     return {key: by_system for key, by_system in outputs.items() if by_system}
+
+
+def _without_names_of_systems(item: Item, renames: Mapping[str, str] | None) -> Item:
+    """The output without the column that its system was taken from: it is no part of the input."""
+    column = (renames or {}).get("system")
+    if column is None or column not in item.fields:
+        return item
+    fields = {name: value for name, value in item.fields.items() if name != column}
+    return structs.replace(item, fields=fields)
 
 
 def _input_key(item: Item, system: str, field: str, n_of_input: Counter[tuple[str, str]]) -> str:
@@ -169,8 +184,8 @@ def _problem(item: Item, system: str, key: str | None, field: str, by: By, outpu
     other = outputs[key][system]
     where = f"line {other.line}" if by == "id" else f"item {other.id}"
     return (
-        f"{by} '{key}' of system '{system}' already exists ({where}). Give each output a unique id, and each "
-        "system a unique name in the field 'system'."
+        f"{by} '{key}' of system '{system}' already exists ({where}). Give each output a unique id; if the "
+        "outputs are of several systems, name the column that says of which: --map system=COLUMN."
     )
 
 
@@ -239,7 +254,9 @@ def _row(
         name for name, value in a.fields.items() if name != field and b.fields.get(name, value) != value
     ]
     fields = {**b.fields, **a.fields}
-    group = a.group if a.group is not None and a.group == b.group else key
+    # Several outputs without ids for one input have keys that differ in their number alone.
+    of_input = key if a.has_id else key.partition("-")[0]
+    group = a.group if a.group is not None and a.group == b.group else of_input
     if a.group != b.group and a.group is not None and b.group is not None:
         differing.append("group")
     row: dict[str, Any] = {
@@ -265,9 +282,9 @@ def _nothing_matches(outputs: Outputs, by: By, field: str) -> str:
         first_of.setdefault(system, (key, item))
     if by == "id" and not all(item.has_id for _, item in first_of.values()):
         return (
-            f"No two outputs have the same input: outputs without ids are matched by all their fields but "
-            f"'{field}' ({', '.join(_other_fields(outputs, field)) or 'there are none'}).\nGive the outputs of "
-            "one input the same id in every file (--map id=COLUMN), or join them by group: --by group."
+            "No two outputs have the same input: outputs without ids are matched by all their fields but"
+            f" '{field}' ({', '.join(_other_fields(outputs, field)) or 'there are none'}).\nGive the outputs"
+            " of one input the same id in every file (--map id=COLUMN), or join them by group: --by group."
         )
     shown = ", ".join(f"{system}: '{key}'" for system, (key, _) in list(first_of.items())[:3])
     other = "group" if by == "id" else "id"

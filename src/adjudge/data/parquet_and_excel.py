@@ -15,7 +15,7 @@ import msgspec
 from ..errors import DataError
 from .encoding import LINE_LIMIT, BadRowError, BrokenFileError, is_gzip, raw_blocks, read_whole
 from .excel_bounds import check_excel
-from .json_rows import Number, Report, Row, refuse_long_fields, texts
+from .json_rows import Report, Row, WrittenNumber, refuse_long_fields, texts
 from .parquet_bounds import check_parquet
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ def _first_sheet(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
         yield pl.read_excel(io.BytesIO(data), engine="calamine", infer_schema_length=None)
     except ModuleNotFoundError:
         raise DataError("Excel files need fastexcel. Install it: pip install 'adjudge[data]'") from None
-    except Exception as error:  # noqa: BLE001  the reader of Excel files has errors of its own, which it may not export
+    # The reader of Excel files has errors of its own, which it may not export; its panic is not an Exception.
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         raise BrokenFileError(
             path,
             f"not an Excel file that can be read ({str(error)[:200]}). Save it again as .xlsx, or as .csv.",
@@ -160,8 +163,8 @@ def _frames(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
 def _parquet_row(values: dict[str, Any]) -> Row:
     if isinstance(large := values.get(""), _TooLarge):
         raise BadRowError(
-            f"about {large.size // 1_000_000:,} MB in one record (the limit is {LINE_LIMIT // 1_000_000} MB). "
-            "Shorten it."
+            f"about {large.size // 1_000_000:,} MB in one record (the limit is {LINE_LIMIT // 1_000_000} MB)."
+            " Shorten it."
         )
     row = {name: _json_value(name, value) for name, value in values.items()}
     for name, value in row.items():
@@ -178,7 +181,7 @@ def _json_value(name: str, value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         raise BadRowError(f"field '{name:.80}' is {value}. Store null where there is no value.")
     if isinstance(value, int | float | decimal.Decimal):
-        return Number(value)
+        return WrittenNumber(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, list):

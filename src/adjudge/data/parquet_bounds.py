@@ -1,4 +1,5 @@
-"""The bounds of a Parquet file, checked before it is decompressed: a page of a few kilobytes may hold gigabytes.
+"""The bounds of a Parquet file, checked before it is decompressed: a page of a few kilobytes may hold
+gigabytes.
 
 Reads the list of pages alone: the footer and the header of each page, in Thrift's compact form.
 """

@@ -38,14 +38,15 @@ class OrderChoice(Struct, frozen=True):
 
 
 def read_probe_scores(path: str | Path) -> tuple[tuple[ProbeScore, ...], tuple[OrderChoice, ...]]:
-    """Scores under probes and choices in both orders, made elsewhere; or one error that lists every problem."""
+    """Scores under probes and choices in both orders, made elsewhere; or one error that lists every
+    problem."""
     scores: list[ProbeScore] = []
     choices: list[OrderChoice] = []
     seen: dict[tuple[str, ...], int] = {}
     table = Table(path)
     problems = Problems(table)
     columns: dict[str, None] = {}
-    for row_number, row in named_rows(table, problems, ("item",), {}, None):
+    for row_number, row in named_rows(table, problems, ("item",), {}, None, has_map=False):
         columns.update(dict.fromkeys(row))
         read = (
             _order_choice(row, row_number, problems)
@@ -62,7 +63,8 @@ def read_probe_scores(path: str | Path) -> tuple[tuple[ProbeScore, ...], tuple[O
         if key in seen:
             problems.add(
                 row_number,
-                f"item '{read.item}' is there already ({table.unit} {seen[key]}). Keep one, or number them in a column 'sample'.",
+                f"item '{read.item}' is there already ({table.unit} {seen[key]}). Keep one, or number them in"
+                " a column 'sample'.",
             )
         seen.setdefault(key, row_number)
         if isinstance(read, OrderChoice):
@@ -84,7 +86,8 @@ def _probe_score(row: Row, row_number: int, problems: Problems) -> ProbeScore | 
     if "probe" not in row:
         problems.add(
             row_number,
-            "neither 'probe' nor 'order' is given. Needed: item, probe, value; or for pairs item, order, choice.",
+            "neither 'probe' nor 'order' is given. Needed: item, probe, value; or for pairs item, order,"
+            " choice.",
         )
         return None
     texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "probe")}

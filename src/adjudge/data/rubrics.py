@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..did_you_mean import did_you_mean
-from ..errors import DataError, listed
+from ..errors import DataError, problem_list
 from ..records import Rubric, Scale
 from ..untrusted import has_control, safe
 from .encoding import BadRowError, BrokenFileError, read_small_text
@@ -57,7 +57,7 @@ def rubric_of_labels(name: str, criterion: str, labels: Mapping[str, str]) -> Ru
     values = {"name": name, "criterion": criterion, "labels": dict(labels)}
     rubric = _RubricReader(values, "criterion", problems).rubric(name)
     if rubric is None:
-        raise DataError(listed(f"labels of '{name}'", problems))
+        raise DataError(problem_list(f"labels of '{name}'", problems))
     return rubric
 
 
@@ -81,7 +81,7 @@ def read_rubric(path: str | Path) -> Rubric:
     problems = [_unknown(key, known) for key in unknown]
     rubric = _RubricReader(values, criterion_key, problems).rubric(path.stem)
     if rubric is None:
-        raise DataError(listed(str(path), problems))
+        raise DataError(problem_list(str(path), problems))
     return rubric
 
 
@@ -160,7 +160,8 @@ class _RubricReader:
                 )
         if not isinstance(table, dict) or not 2 <= len(table) <= MOST_LABELS:
             self._problems.append(
-                f'[labels] needs 2 to {MOST_LABELS} labels, each with a description: refund = "The customer wants money back."'
+                f'[labels] needs 2 to {MOST_LABELS} labels, each with a description: refund = "The customer'
+                ' wants money back."'
             )
             return None
         same: dict[str, str] = {}

@@ -1,4 +1,5 @@
-"""Scores that were made with other tools: a table with one value per row, or a file of results of a known tool."""
+"""Scores that were made with other tools: a table with one value per row, or a file of results of a known
+tool."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ..errors import DataError
 from ..records import FieldValue, Item, Result
 from .items import RESERVED, renamed
 from .json_rows import Row
-from .named_columns import CHOICES, finite_number, named_rows, no_values, text_of_cell
+from .named_columns import CHOICES, columns_of, finite_number, named_rows, no_values, text_of_cell
 from .peers.scores import PEERS, Peer, peer_of_file, peer_scores
 from .table import Problems, Table
 from .traces.read import read_traces
@@ -67,7 +68,12 @@ def read_scores(
         problems.add(0, "no scores. Check that this is the right file.")
     if results and "value" not in columns:
         problems.add(
-            0, no_values("a value", columns, "Name the one that holds the scores: --map scores.value=COLUMN.")
+            0,
+            no_values(
+                "a value",
+                columns_of(table),
+                "Name the one that holds the scores: --map scores.value=COLUMN.",
+            ),
         )
     if problems:
         raise problems.error()

@@ -1,21 +1,22 @@
 """Input tables as streams of rows with their numbers: JSONL, a JSON list, CSV, TSV, Parquet, Excel; also .gz.
 
-A table may also come from standard input (`-`) or from the Hugging Face hub (`hf://…`). Knows nothing of what the rows are about: items, labels, examples and recorded replies are read on
-top of this. A bad row is reported and the stream continues, so that one pass finds every problem;
-where nothing after a fault can be trusted, the stream ends with `BrokenFileError`.
+A table may also come from standard input (`-`) or from the Hugging Face hub (`hf://…`). Knows nothing of what
+the rows are about: items, labels, examples and recorded replies are read on top of this. A bad row is
+reported and the stream continues, so that one pass finds every problem; where nothing after a fault can be
+trusted, the stream ends with `BrokenFileError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from ..errors import DataError, listed
+from ..errors import DataError, problem_list
 from .addresses import local_file
 from .csv_rows import csv_rows
 from .encoding import BrokenFileError, is_gzip
-from .json_rows import Report, Row, jsonl_rows, list_rows
+from .json_rows import Report, Row, jsonl_rows, list_rows, rows_of_lines
 from .parquet_and_excel import excel_rows, parquet_rows
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
@@ -56,12 +57,29 @@ class Table:
         if self.suffix == ".eval":
             raise BrokenFileError(
                 self.path,
-                "a log of Inspect. Judge its samples with --traces auto, or see them with: adjudge traces FILE.",
+                "a log of Inspect. Judge its samples with --traces auto, or see them with: adjudge traces"
+                " FILE.",
             )
         known = ", ".join(SUFFIXES)
         raise BrokenFileError(
             self.path, f"format unknown by its name. Name it {known}, with .gz added if it is compressed."
         )
+
+
+IN_MEMORY = "(given in Python)"
+"""what messages call rows that no file holds"""
+
+
+class LinesInMemory(Table):
+    """Rows as JSON lines that no file holds, for a few items that come often: a file would cost more."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        super().__init__("items.jsonl")
+        self.name = IN_MEMORY
+        self._lines = lines
+
+    def rows(self, report: Report) -> Iterator[tuple[int, Row]]:
+        return rows_of_lines([self._lines], report)
 
 
 _LISTED_SEPARATELY = 3
@@ -121,5 +139,5 @@ class Problems:
 
     def error(self) -> DataError:
         """All of them as one error."""
-        message = listed(self._table.name, self.texts())
+        message = problem_list(self._table.name, self.texts())
         return DataError(f"{message}\n{self.remark}" if self.remark else message)

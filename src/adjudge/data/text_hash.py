@@ -12,20 +12,6 @@ from typing import Any
 
 from ..records import FieldValue, Protocol
 
-_RESPONSES = ("response", "generated_response", "summary", "answer", "output")
-
-
-def judged_inputs(protocol: Protocol) -> tuple[str, ...]:
-    """The inputs that hold the judged text: one, or for a pair two; empty where they are not known."""
-    names = (*protocol.inputs, *protocol.optional)
-    if protocol.task == "compare":
-        firsts = [name for name in ("response_a", *names) if name in names and name.endswith("_a")]
-        first = next(iter(firsts), "")
-        second = f"{first.removesuffix('_a')}_b"
-        return (first, second) if second in names else (first,) if first else ()
-    found = (name for name in (*_RESPONSES, *protocol.transcripts, *reversed(names)) if name in names)
-    return tuple(name for name in (next(found, ""),) if name)
-
 
 def shown_text(value: FieldValue) -> str:
     """A field as raters read it: a conversation with its speakers."""
@@ -36,7 +22,7 @@ def shown_text(value: FieldValue) -> str:
 
 def _text_hash(protocol: Protocol, fields: Mapping[str, Any]) -> str | None:
     """The hash of the response(s) that a protocol judges; none where a field is not there."""
-    names = judged_inputs(protocol)
+    names = protocol.judged_inputs
     found = [protocol.field_for(name, fields) for name in names]
     texts = [shown_text(fields[name]) for name in found if name is not None]
     if not texts or len(texts) < len(names):

@@ -1,11 +1,14 @@
-"""Results of Inspect, promptfoo and lm-eval, made with these tools (`../traces/made`), as items and as scores."""
+"""Results of Inspect, promptfoo and lm-eval, made with these tools (`../traces/made`), as items and as
+scores."""
 
 from __future__ import annotations
 
 import json
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +108,48 @@ def test_outputs_of_promptfoo_are_items_and_scores(name: str) -> None:
     assert [found["0-2", criterion] for criterion in ("score", "fact", "polite")] == [None, None, None]
 
 
+def old_promptfoo_results() -> list[dict[str, Any]]:
+    """Results as promptfoo wrote them before they had the numbers of tests and prompts: two providers."""
+    results = []
+    for provider in ("openai:old", "local"):
+        for place, name in enumerate(("Ann", "Bob", "Cy")):
+            scores = {} if place == 2 else {"tone": 0.5 + place / 2}
+            result = {
+                "prompt": {"raw": f"Greet {name}."},
+                "vars": {"name": name},
+                "provider": {"id": provider},
+            }
+            results.append(
+                {**result, "response": {"output": f"Hi {name}"}, "score": 1, "namedScores": scores}
+            )
+    return results
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_older_results_of_promptfoo_are_grouped_by_their_variables(is_wrapped: bool, tmp_path: Path) -> None:
+    inner = {"version": 2, "results": old_promptfoo_results(), "stats": {}, "table": {}}
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"evalId": "e", "results": inner} if is_wrapped else inner))
+    rows = read_traces(path).rows
+    assert [row["group"] for row in rows] == ["0", "1", "2", "0", "1", "2"]
+    assert [row["response"] for row in rows[:2]] == ["Hi Ann", "Hi Bob"]
+    scores = read_scores(path)
+    assert {row.group for row in scores} == {"0", "1", "2"}
+    # A metric that a test does not have is no failure on it.
+    assert Counter(row.criterion for row in scores) == {"score": 6, "tone": 4}
+    assert all(row.status == "ok" for row in scores)
+
+
+def test_tests_of_promptfoo_with_one_description_stay_apart(tmp_path: Path) -> None:
+    results = [
+        {**result, "testIdx": place % 3, "promptIdx": place // 3, "testCase": {"description": "default"}}
+        for place, result in enumerate(old_promptfoo_results())
+    ]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"results": {"version": 3, "results": results}}))
+    assert [row["group"] for row in read_traces(path).rows] == ["0", "1", "2"] * 2
+
+
 def test_samples_of_lm_eval_are_items_and_scores() -> None:
     traces = read_traces(MADE / "lm_eval_desk.jsonl")
     assert traces.form == "lm-eval"
@@ -164,7 +209,8 @@ def test_a_log_given_as_items_says_how_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="results of other tools become items with --traces auto"):
         ItemFile(MADE / "promptfoo.json").check()
     done = adjudge(
-        "run", MADE / "inspect.json", "--traces", "auto", "-p", "direct/reference-answer", "-m", "fake:text=<verdict>correct</verdict>",
+        "run", MADE / "inspect.json", "--traces", "auto", "-p", "direct/reference-answer", "-m",
+        "fake:text=<verdict>correct</verdict>",
         "--run", "r", "--store", tmp_path / "a.db",
     )  # fmt: skip
     assert done.code == 0, done.err

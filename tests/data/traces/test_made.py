@@ -1,7 +1,9 @@
-"""Files that the vendors' own packages wrote (`made/make.py`): one conversation, whichever package recorded it."""
+"""Files that the vendors' own packages wrote (`made/make.py`): one conversation, whichever package recorded
+it."""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -47,6 +49,7 @@ def rows_by_system(name: str) -> dict[str, dict[str, Any]]:
     return {row.get("system", ""): row for row in read_traces(MADE / name).rows}
 
 
+LANGCHAIN = MADE / "langchain.jsonl"
 AGENTS = {
     "openinference.otlp.json": ("otel", "desk-agent"),
     "openinference.console.json": ("otel", "desk-agent"),
@@ -143,6 +146,55 @@ def test_messages_of_langchain_are_a_field_of_an_item(form: str) -> None:
     assert transcript(value).text == CONVERSATION
 
 
+@pytest.mark.parametrize("form", ["dumpd", "messages_to_dict", "model_dump", "state"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_messages_of_langchain_may_be_a_text(form: str, suffix: str, tmp_path: Path) -> None:
+    rows = {row["id"]: row["conversation"] for row in map(json.loads, LANGCHAIN.read_text().splitlines())}
+    row = {
+        "id": "q",
+        "conversation": json.dumps(rows[form]),
+        "response": '[{"role": "user", "content": "a"}]',
+    }
+    path = tmp_path / f"items.{suffix}"
+    with path.open("w", newline="") as file:
+        if suffix == "csv":
+            csv.writer(file).writerows([row.keys(), row.values()])
+        else:
+            file.write(json.dumps(row))
+    (item,) = ItemFile(path)
+    assert transcript(item.fields["conversation"]).text == CONVERSATION
+    assert item.fields["response"] == row["response"]  # a model may answer in JSON
+
+
+def test_texts_that_dumps_of_langchain_wrote_are_messages_in_any_field(tmp_path: Path) -> None:
+    rows = {row["id"]: row["conversation"] for row in map(json.loads, LANGCHAIN.read_text().splitlines())}
+    each = [json.dumps(message) for message in rows["dumpd"]]
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps({"id": "q", "response": json.dumps(rows["dumpd"], indent=2), "steps": each}))
+    (item,) = ItemFile(path)
+    assert transcript(item.fields["response"]).text == CONVERSATION
+    assert transcript(item.fields["steps"]).text == CONVERSATION
+
+
+@pytest.mark.parametrize("form", ["dumpd", "messages_to_dict", "model_dump"])
+def test_a_file_that_is_a_list_of_langchains_messages_is_one_conversation(form: str, tmp_path: Path) -> None:
+    rows = {row["id"]: row["conversation"] for row in map(json.loads, LANGCHAIN.read_text().splitlines())}
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps(rows[form]))
+    (row,) = read_traces(path).rows
+    assert shown(row, tmp_path) == CONVERSATION
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "[]", "{}", "[1]", '[{"role": "user"}]', '{"messages": []}', "[" * 5000]
+)
+def test_a_text_that_only_begins_like_messages_stays_a_text(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps({"id": "q", "conversation": text}))
+    (item,) = ItemFile(path)
+    assert item.fields["conversation"] == text
+
+
 def test_a_trace_without_contents_says_where_they_were_looked_for(tmp_path: Path) -> None:
     request = json.loads((MADE / "openinference.otlp.json").read_text())
     for scope in request["resourceSpans"][0]["scopeSpans"]:
@@ -163,6 +215,33 @@ def test_a_trace_without_contents_says_where_they_were_looked_for(tmp_path: Path
     ):
         assert name in said
     assert "eave it out" not in said
+
+
+@pytest.mark.parametrize("orient", ["records", "columns", "index", "split"])
+@pytest.mark.parametrize("name", ["mlflow_table.json", "phoenix_table.json"])
+def test_a_table_of_traces_is_read_however_pandas_writes_it(name: str, orient: str, tmp_path: Path) -> None:
+    records = json.loads((MADE / name).read_text())
+    columns = list(records[0])
+    written = {
+        "records": records,
+        "columns": {key: {str(n): row[key] for n, row in enumerate(records)} for key in columns},
+        "index": {str(n): row for n, row in enumerate(records)},
+        "split": {
+            "columns": columns,
+            "index": list(range(len(records))),
+            "data": [[row[key] for key in columns] for row in records],
+        },
+    }
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(written[orient]))
+    assert read_traces(path).rows == read_traces(MADE / name).rows
+
+
+def test_a_list_of_traces_as_texts_is_read_as_the_traces(tmp_path: Path) -> None:
+    texts = [(MADE / name).read_text() for name in ("mlflow.json", "mlflow_rag.json")]
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(texts))
+    assert [row["system"] for row in read_traces(path).rows] == ["desk-agent", "desk-rag"]
 
 
 def test_traces_of_something_else_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -68,10 +68,12 @@ ANTHROPIC = {
     "system": "Be brief.",
     "messages": [
         {"role": "user", "content": "Weather in Oslo?"},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": ARGUMENTS}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather",
+        "input": ARGUMENTS}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "3 degrees"}]},
     ],
-    "response": {"role": "assistant", "content": [{"type": "text", "text": "It is 3 degrees."}], "stop_reason": "end_turn"},
+    "response": {"role": "assistant", "content": [{"type": "text", "text": "It is 3 degrees."}],
+    "stop_reason": "end_turn"},
 }  # fmt: skip
 
 
@@ -80,7 +82,8 @@ def lc(name: str, /, **kwargs: Any) -> dict[str, Any]:
 
 
 def langsmith() -> list[dict[str, Any]]:
-    """A root chain with two model calls, the second with the history of the first, and a tool run between them."""
+    """A root chain with two model calls, the second with the history of the first, and a tool run between
+    them."""
     history = [lc("SystemMessage", content="Be brief."), lc("HumanMessage", content="Weather in Oslo?")]
     call = lc(
         "AIMessage",
@@ -91,13 +94,18 @@ def langsmith() -> list[dict[str, Any]]:
     last = lc("AIMessage", content="It is 3 degrees.", tool_calls=[])
     shared = {"trace_id": "t1", "extra": {"metadata": {"thread_id": "th-9"}}}
     return [
-        {**shared, "id": "m2", "parent_run_id": "t1", "run_type": "llm", "name": "ChatOpenAI", "dotted_order": "20250101T000000Z1.3",
-         "inputs": {"messages": [[*history, call, result]]}, "outputs": {"generations": [[{"text": "", "message": last}]]}},
-        {**shared, "id": "t1", "run_type": "chain", "name": "weather-agent", "dotted_order": "20250101T000000Z1",
+        {**shared, "id": "m2", "parent_run_id": "t1", "run_type": "llm", "name": "ChatOpenAI",
+        "dotted_order": "20250101T000000Z1.3",
+         "inputs": {"messages": [[*history, call, result]]}, "outputs": {"generations": [[{"text": "",
+         "message": last}]]}},
+        {**shared, "id": "t1", "run_type": "chain", "name": "weather-agent",
+        "dotted_order": "20250101T000000Z1",
          "inputs": {"input": "Weather in Oslo?"}, "outputs": {"output": "It is 3 degrees."}},
-        {**shared, "id": "m1", "parent_run_id": "t1", "run_type": "llm", "name": "ChatOpenAI", "dotted_order": "20250101T000000Z1.1",
+        {**shared, "id": "m1", "parent_run_id": "t1", "run_type": "llm", "name": "ChatOpenAI",
+        "dotted_order": "20250101T000000Z1.1",
          "inputs": {"messages": [history]}, "outputs": {"generations": [[{"text": "", "message": call}]]}},
-        {**shared, "id": "u1", "parent_run_id": "t1", "run_type": "tool", "name": "weather", "dotted_order": "20250101T000000Z1.2",
+        {**shared, "id": "u1", "parent_run_id": "t1", "run_type": "tool", "name": "weather",
+        "dotted_order": "20250101T000000Z1.2",
          "inputs": {"input": json.dumps(ARGUMENTS)}, "outputs": {"output": "3 degrees"}},
     ]  # fmt: skip
 
@@ -115,8 +123,10 @@ def langfuse() -> dict[str, Any]:
             {"id": "o3", "type": "GENERATION", "startTime": "2025-01-01T00:00:03Z", "model": "gpt-x",
              "input": [*history, call, {"role": "tool", "tool_call_id": "c1", "content": "3 degrees"}],
              "output": {"role": "assistant", "content": "It is 3 degrees."}},
-            {"id": "o1", "type": "GENERATION", "startTime": "2025-01-01T00:00:01Z", "model": "gpt-x", "input": history, "output": call},
-            {"id": "o2", "type": "TOOL", "startTime": "2025-01-01T00:00:02Z", "name": "weather", "input": ARGUMENTS, "output": "3 degrees"},
+            {"id": "o1", "type": "GENERATION", "startTime": "2025-01-01T00:00:01Z", "model": "gpt-x",
+            "input": history, "output": call},
+            {"id": "o2", "type": "TOOL", "startTime": "2025-01-01T00:00:02Z", "name": "weather",
+            "input": ARGUMENTS, "output": "3 degrees"},
         ],
     }  # fmt: skip
 
@@ -149,10 +159,12 @@ def otel() -> dict[str, Any]:
     }
     system = [{"type": "text", "content": "Be brief."}]
     spans = [
-        span(3, "chat", input__messages=[user, call, result], output__messages=[last], system_instructions=system),
+        span(3, "chat", input__messages=[user, call, result], output__messages=[last],
+        system_instructions=system),
         span(0, "invoke_agent", agent__name="weather-agent", conversation__id="th-9"),
         span(1, "chat", input__messages=[user], output__messages=[call], system_instructions=system),
-        span(2, "execute_tool", tool__name="weather", tool__call__id="c1", tool__call__arguments=ARGUMENTS, tool__call__result="3 degrees"),
+        span(2, "execute_tool", tool__name="weather", tool__call__id="c1", tool__call__arguments=ARGUMENTS,
+        tool__call__result="3 degrees"),
     ]  # fmt: skip
     resource = {"attributes": [attribute("service.name", "weather-service")]}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}
@@ -197,7 +209,8 @@ def test_a_tool_without_any_model_call_shows_its_call(tmp_path: Path) -> None:
     text = shown(row, tmp_path)
     assert text == (
         "[turn 1] user\n    Weather in Oslo?\n"
-        '[turn 2] assistant\n  calls weather\n    {"city": "Oslo"}\n[turn 3] tool weather (the tool failed)\n    no connection\n'
+        '[turn 2] assistant\n  calls weather\n    {"city": "Oslo"}\n[turn 3] tool weather (the tool '
+        "failed)\n    no connection\n"
         "[turn 4] assistant\n    It is 3 degrees."
     )
 
@@ -224,7 +237,8 @@ def test_spans_one_per_line_in_the_form_of_the_python_sdk(tmp_path: Path) -> Non
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]),
-        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "reasoning", "content": "Hm."}, {"type": "text", "content": "Hello"}]}]),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "reasoning",
+        "content": "Hm."}, {"type": "text", "content": "Hello"}]}]),
         "gen_ai.request.model": "m",
     }  # fmt: skip
     line = {"name": "chat m", "context": {"trace_id": "0x1", "span_id": "0x2"}, "parent_id": None,
@@ -247,12 +261,20 @@ def test_a_retried_tool_with_broken_arguments_is_shown_as_written(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([OPENAI, {"question": "x"}], "1 problem\n  line 2: not a trace of openai, anthropic, langsmith, langfuse, otel, mlflow, openai-agents, inspect, promptfoo, lm-eval (keys: question)"),
+        ([OPENAI, {"question": "x"}], "1 problem\n  line 2: not a trace of openai, anthropic, langsmith, "
+                                      "langfuse, otel, mlflow, openai-agents, inspect, promptfoo, lm-eval "
+                                      "(keys: question)"),
         ([OPENAI, langsmith()[0]], "several formats in one file: openai (line 1), langsmith (line 2)"),
-        ([{"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}], "line 1: message 1 of field 'conversation' has a part of type 'input_audio'"),
-        ([{"messages": [{"role": "user\n", "content": "x"}]}], "line 1: message 1 of field 'conversation' has the role"),
-        ([{"messages": []}], "line 1: trace: has no messages, no tool call, no input and no output. Looked for 'messages'"),
-        ([{"run_type": "chain", "id": "t", "inputs": None, "outputs": {}}], "trace 't': has no messages, no tool call, no input and no output. Looked in 1 of its steps for 'inputs'"),
+        ([{"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}],
+        "line 1: message 1 of field 'conversation' has a part of type 'input_audio'"),
+        ([{"messages": [{"role": "user\n", "content": "x"}]}], "line 1: message 1 of field 'conversation' "
+                                                               "has the role"),
+        ([{"messages": []}], "line 1: trace: has no messages, no tool call, no input and no output. Looked "
+                             "for 'messages'"),
+        ([{"run_type": "chain", "id": "t", "inputs": None, "outputs": {}}], "trace 't': has no messages, no "
+                                                                            "tool call, no input and no "
+                                                                            "output. Looked in 1 of its "
+                                                                            "steps for 'inputs'"),
     ],
 )  # fmt: skip
 def test_problems_are_listed_by_line_before_anything_is_judged(
@@ -288,7 +310,8 @@ def test_the_command_writes_items_and_says_which_format_it_found(tmp_path: Path)
 def test_a_run_takes_traces_as_they_are_and_resumes(tmp_path: Path) -> None:
     path = write(tmp_path / "export.jsonl", langsmith(), as_lines=True)
     command = (
-        "run", path, "--traces", "auto", "-p", "agent/outcome", "-p", "dialogue/goal", "-m", "fake:text=<score>2</score>",
+        "run", path, "--traces", "auto", "-p", "agent/outcome", "-p", "dialogue/goal", "-m",
+        "fake:text=<score>2</score>",
         "--run", "r", "--store", tmp_path / "a.db",
     )  # fmt: skip
     first = adjudge(*command)

@@ -1,4 +1,5 @@
-"""The archives in which Inspect keeps a log (`.eval`): a ZIP file with a header and one file for each sample."""
+"""The archives in which Inspect keeps a log (`.eval`): a ZIP file with a header and one file for each
+sample."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encoding import WHOLE_LIMIT, BrokenFileError
-from ..json_rows import Number, Row
+from ..json_rows import Row, WrittenNumber
 
 SUFFIX = ".eval"
 _ZSTANDARD = 93
@@ -49,7 +50,7 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Row:
         raise BrokenFileError(path, f"{info.filename} is larger than {WHOLE_LIMIT // 1_000_000} MB.")
     try:
         text = _text(path, archive, info)
-        value: Any = json.loads(text, parse_float=Number, parse_int=Number)
+        value: Any = json.loads(text, parse_float=WrittenNumber, parse_int=WrittenNumber)
     except (ValueError, RecursionError, zipfile.BadZipFile, EOFError, OSError) as error:
         raise BrokenFileError(
             path, f"{info.filename} cannot be read ({error}). Copy the file again."

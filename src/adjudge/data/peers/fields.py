@@ -12,7 +12,8 @@ _OWN = (*RESERVED, "task", "response", "conversation", "reference", "error", "to
 
 
 def plain_fields(values: Row) -> dict[str, Any]:
-    """The texts, numbers and lists of texts among the values, without those whose names mean something else."""
+    """The texts, numbers and lists of texts among the values, without those whose names mean something
+    else."""
     fields: dict[str, Any] = {}
     for name, value in values.items():
         if name in _OWN or not name.strip():

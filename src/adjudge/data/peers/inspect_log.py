@@ -128,7 +128,8 @@ def _values(sample: Row) -> dict[tuple[str, str], Any]:
 
 
 def _criteria(names: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The names of criteria: the scorer, or the name of its value, with the scorer where two would be alike."""
+    """The names of criteria: the scorer, or the name of its value, with the scorer where two would be
+    alike."""
     short = Counter(name or scorer for scorer, name in names)
     return {
         (scorer, name): f"{scorer}/{name}"

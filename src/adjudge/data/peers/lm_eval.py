@@ -1,4 +1,5 @@
-"""Samples of the LM Evaluation Harness (`lm_eval --log_samples`): documents with their answers as items, and their metrics."""
+"""Samples of the LM Evaluation Harness (`lm_eval --log_samples`): documents with their answers as items, and
+their metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def read_lm_eval_items(records: list[tuple[int, Row]], problems: Problems) -> It
 
 
 def _arguments(record: Row) -> list[list[Any]]:
-    """The arguments of each request, the prompt first: a list of lists, or objects named `gen_args_0`, `arg_0`."""
+    """The arguments of each request, the prompt first: a list of lists, or objects named `gen_args_0`,
+    `arg_0`."""
     whole = record.get("arguments")
     requests = list(whole.values()) if isinstance(whole, dict) else list_of(whole)
     return [list(one.values()) if isinstance(one, dict) else list_of(one) for one in requests]
@@ -105,7 +107,8 @@ def read_lm_eval_scores(records: list[tuple[int, Row]], _problems: Problems) -> 
 
 
 def _metrics(record: Row) -> list[str]:
-    """The metrics with one number for each document; those of a whole file keep what they need of it in lists."""
+    """The metrics with one number for each document; those of a whole file keep what they need of it in
+    lists."""
     named = [name for name in list_of(record.get("metrics")) if isinstance(name, str) and name in record]
     names = named or [name for name in record if name not in _NOT_METRICS and not name.endswith("_hash")]
     return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,9 +46,9 @@ def _results(records: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
 def read_promptfoo_items(records: list[tuple[int, Row]], problems: Problems) -> Iterator[tuple[int, Trace]]:
     """Each output: the prompt as it was sent, and the variables of the test as fields."""
     results = _results(records)
-    prompts = _prompts(results)
+    prompts, tests = _prompts(results), _tests(results)
     for number, result in results:
-        trace = Trace(_id(result, number), _system(result, prompts), _group(result))
+        trace = Trace(_id(result, number), _system(result, prompts), tests[_test(result)])
         response = object_of(result.get("response"))
         trace.response = written(response.get("output"))
         trace.error = _error(result)
@@ -79,9 +81,21 @@ def _id(result: Row, number: int) -> str:
     return "-".join(places) if all(places) else text_of(result.get("id")) or str(number)
 
 
-def _group(result: Row) -> str:
-    test = object_of(result.get("testCase"))
-    return text_of(test.get("description")) or text_of(result.get("testIdx"))
+def _test(result: Row) -> str:
+    """What a result shares with those of the same test: its number, in older files its variables."""
+    return text_of(result.get("testIdx")) or json.dumps(result.get("vars"), sort_keys=True, default=str)
+
+
+def _tests(results: list[tuple[int, Row]]) -> dict[str, str]:
+    """Test → its name: its description, or its number where it has none or another test has the same."""
+    described: dict[str, str] = {}
+    for _, result in results:
+        described[_test(result)] = text_of(object_of(result.get("testCase")).get("description"))
+    shared = Counter(described.values())
+    return {
+        test: name if name and shared[name] == 1 else test if test.isdecimal() else str(place)
+        for place, (test, name) in enumerate(described.items())
+    }
 
 
 def _label(result: Row) -> str:
@@ -124,15 +138,16 @@ def _error(result: Row) -> str:
 def read_promptfoo_scores(records: list[tuple[int, Row]], _problems: Problems) -> Iterator[tuple[int, Row]]:
     """A row for each output and metric: `score` for all assertions, and the named ones of its test."""
     results = _results(records)
-    prompts = _prompts(results)
+    prompts, tests = _prompts(results), _tests(results)
     named: dict[str, dict[str, None]] = {}
     for _, result in results:
         names = dict.fromkeys(object_of(result.get("namedScores")))
-        named.setdefault(_group(result), {}).update(names)
+        named.setdefault(_test(result), {}).update(names)
     for number, result in results:
-        system, group = _system(result, prompts) or "all", _group(result)
-        row = {"item": _id(result, number), "system": system, "group": group}
-        scores = named[group] | {"score": result.get("score")} | object_of(result.get("namedScores"))
+        test = _test(result)
+        system = _system(result, prompts) or "all"
+        row = {"item": _id(result, number), "system": system, "group": tests[test]}
+        scores = named[test] | {"score": result.get("score")} | object_of(result.get("namedScores"))
         for name, value in scores.items():
             counted = None if _error(result) else finite_number(value)
             yield number, {**row, "criterion": name, "value": counted}

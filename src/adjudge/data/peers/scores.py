@@ -1,4 +1,5 @@
-"""Which tool wrote a file of results, and its scores as rows of `item`, `system`, `group`, `criterion` and `value`."""
+"""Which tool wrote a file of results, and its scores as rows of `item`, `system`, `group`, `criterion` and
+`value`."""
 
 from __future__ import annotations
 

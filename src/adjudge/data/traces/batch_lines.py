@@ -1,4 +1,5 @@
-"""Lines of batch files of OpenAI and Anthropic as exchanges: requests and results with one `custom_id` are one exchange."""
+"""Lines of batch files of OpenAI and Anthropic as exchanges: requests and results with one `custom_id` are
+one exchange."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def is_anthropic_line(record: Row) -> bool:
 
 
 def exchanges(records: list[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    """The records with the lines of batches joined: `id`, `request`, `response` and `error`. The others stay as they are."""
+    """The records with the lines of batches joined: `id`, `request`, `response` and `error`. The others stay
+    as they are."""
     by_id: dict[str, tuple[int, Row]] = {}
     for number, record in records:
         if not is_batch_line(record):

@@ -10,13 +10,14 @@ from ..encoding import BadRowError
 from ..messages import is_message, written
 from ..table import Problems
 from .documents import documents_in
-from .messages import arguments_of, message_of, messages_in, said_in, tools_in
+from .messages import arguments_of, message_of, messages_in, only_text, tools_in
 from .trace import Trace
 from .values import text_of
 
 CallKind = Literal["model", "tool", "retriever", "reranker", "other", "aside", "unknown"]
-"""`other` is a chain or an agent, whose input and output may be those of the whole; `aside` is no part of a conversation (an
-embedding, a parser); `unknown` is a span of something else, such as a request to a web server."""
+"""`other` is a chain or an agent, whose input and output may be those of the whole; `aside` is no part of a
+conversation (an embedding, a parser); `unknown` is a span of something else, such as a request to a web
+server."""
 
 
 class TracedCall(NamedTuple):
@@ -43,7 +44,8 @@ class TracedCall(NamedTuple):
 
 
 def assembled(calls: Iterable[TracedCall], problems: Problems, searched: str) -> Iterator[tuple[int, Trace]]:
-    """The traces, each from its calls in the order of their start. `searched` names where contents were looked for."""
+    """The traces, each from its calls in the order of their start. `searched` names where contents were
+    looked for."""
     by_trace: dict[str, list[TracedCall]] = {}
     for call in calls:
         by_trace.setdefault(call.trace, []).append(call)
@@ -130,9 +132,10 @@ def _add_tool(trace: Trace, call: TracedCall) -> None:
 
 
 def _add_whole(trace: Trace, whole: TracedCall) -> None:
-    """The input and output of the whole: its task and response where they are texts, and what there is where no model call is known."""
+    """The input and output of the whole: its task and response where they are texts, and what there is where
+    no model call is known."""
     given, answered = messages_in(whole.input, "user"), messages_in(whole.output, "assistant")
     if whole.kind == "other":
-        trace.task, trace.response = said_in(whole.input), said_in(whole.output)
+        trace.task, trace.response = only_text(whole.input), only_text(whole.output)
     if whole.kind in ("other", "model"):
         trace.give(given, answered)

@@ -1,4 +1,5 @@
-"""The passages that a retriever returned, in the forms of OpenInference, LangChain, LlamaIndex, MLflow and plain lists."""
+"""The passages that a retriever returned, in the forms of OpenInference, LangChain, LlamaIndex, MLflow and
+plain lists."""
 
 from __future__ import annotations
 

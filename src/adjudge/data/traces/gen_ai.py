@@ -1,11 +1,12 @@
-"""Spans by OpenTelemetry's conventions for generative AI (`gen_ai.*`), and their older form with numbered prompts."""
+"""Spans by OpenTelemetry's conventions for generative AI (`gen_ai.*`), and their older form with numbered
+prompts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .calls import CallKind, TracedCall
-from .messages import part_of
+from .messages import content_part
 from .spans import Span
 from .values import indexed, list_of, parsed, text_of
 
@@ -69,4 +70,4 @@ def _system_messages(span: Span) -> tuple[Any, ...]:
     system = parsed(span.get("gen_ai.system_instructions"))
     if not isinstance(system, list):
         return ()
-    return ({"role": "system", "content": [part_of(part) for part in system]},)
+    return ({"role": "system", "content": [content_part(part) for part in system]},)

@@ -1,4 +1,5 @@
-"""Exports of Langfuse (traces with observations), and the spans that its SDK sends (`langfuse.observation.*`)."""
+"""Exports of Langfuse (traces with observations), and the spans that its SDK sends
+(`langfuse.observation.*`)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ from .messages import answers_of, message_of, tools_in
 from .trace import Trace
 from .values import first_of, object_of, text_of
 
-_SEARCHED = "Looked for 'messages' or 'input' in the request, and for 'choices', 'output' or 'content' in the response"
+_SEARCHED = (
+    "Looked for 'messages' or 'input' in the request, and for 'choices', 'output' or 'content' in the"
+    " response"
+)
 
 
 def read_logs(records: list[tuple[int, Row]], problems: Problems) -> Iterator[tuple[int, Trace]]:

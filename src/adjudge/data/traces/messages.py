@@ -1,4 +1,5 @@
-"""Messages in the inputs and outputs of traced calls: requests and responses of providers, LangChain, OpenTelemetry, texts."""
+"""Messages in the inputs and outputs of traced calls: requests and responses of providers, LangChain,
+OpenTelemetry, texts."""
 
 from __future__ import annotations
 
@@ -37,13 +38,13 @@ def message_of(entry: object) -> Any:
         return entry
     if isinstance(entry.get("parts"), list):
         role = text_of(entry.get("role")) or "assistant"
-        return {"role": ROLES.get(role, role), "content": [part_of(part) for part in entry["parts"]]}
+        return {"role": ROLES.get(role, role), "content": [content_part(part) for part in entry["parts"]]}
     if "role" not in entry and "content" in entry and entry.get("type") in ("system", "tool"):
         return usual({**entry, "role": entry["type"]})
     return usual(entry) if "role" in entry else entry
 
 
-def part_of(part: object) -> Any:
+def content_part(part: object) -> Any:
     """A part of an OpenTelemetry message as a part of a content list."""
     if not isinstance(part, dict):
         return part
@@ -91,12 +92,13 @@ def messages_in(value: object, role: str) -> list[Any]:
     message = message_of(value.get("message") if isinstance(value.get("message"), dict) else value)
     if is_message(message):
         return [message]
-    text = said_in(value)
+    text = only_text(value)
     return [*_instructions(value, role), *_said(role, text if text is not None else value or None)]
 
 
 def _messages_in_list(values: list[Any], role: str) -> list[Any]:
-    """The messages of a list, or of the first list inside it, as LangChain has them; definitions of tools are none."""
+    """The messages of a list, or of the first list inside it, as LangChain has them; definitions of tools are
+    none."""
     is_batch = bool(values) and isinstance(values[0], list) and chain_message(values[0]) is None
     entries = values[0] if is_batch else values
     messages = [message_of(entry) for entry in entries if not _is_tool_definition(entry)]
@@ -140,12 +142,13 @@ def _generated(generations: list[Any]) -> list[Any]:
 
 
 _TEXT_KEYS = (
-    "input", "output", "text", "content", "question", "answer", "query", "prompt", "response", "result", "user_input",
+    "input", "output", "text", "content", "question", "answer", "query", "prompt", "response", "result",
+    "user_input",
     "completion",
 )  # fmt: skip
 
 
-def said_in(value: object) -> str | None:
+def only_text(value: object) -> str | None:
     """The one text in an input or output; none where there are several, or none."""
     value = arguments_of(parsed(value))
     if isinstance(value, str):

@@ -46,7 +46,8 @@ def mlflow_call(span: Span) -> TracedCall | None:
 
 
 def is_mlflow(record: Row) -> bool:
-    """Whether a record is a trace with `info` and `data`, or a row of `search_traces()`, which has it as JSON in `trace`."""
+    """Whether a record is a trace with `info` and `data`, or a row of `search_traces()`, which has it as JSON
+    in `trace`."""
     whole = _whole(record)
     return isinstance(whole.get("info"), dict) and isinstance(object_of(whole.get("data")).get("spans"), list)
 

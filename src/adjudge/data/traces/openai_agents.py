@@ -18,8 +18,9 @@ _KINDS: Mapping[str, CallKind] = {
     **dict.fromkeys(("guardrail", "speech", "speech_group", "transcription", "mcp_tools"), "aside"),
 }
 _SEARCHED = (
-    "'input' and 'output' of generations and functions, and 'input' with 'response' of responses. The SDK exports a response by "
-    "its id alone: add span.span_data.input and span.span_data.response.output to what you write in your trace processor"
+    "'input' and 'output' of generations and functions, and 'input' with 'response' of responses. The SDK"
+    " exports a response by its id alone: add span.span_data.input and span.span_data.response.output to what"
+    " you write in your trace processor"
 )
 
 

@@ -1,4 +1,5 @@
-"""Spans by the conventions of OpenInference, which Phoenix and Arize use: `llm.input_messages.0.message.content`, `input.value`."""
+"""Spans by the conventions of OpenInference, which Phoenix and Arize use:
+`llm.input_messages.0.message.content`, `input.value`."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def openinference_call(span: Span) -> TracedCall | None:
 
 
 def _contents(attributes: Mapping[str, Any], kind: CallKind) -> tuple[Any, Any]:
-    """The input and output by the kind of the span; of a model the messages before the request as it was sent."""
+    """The input and output by the kind of the span; of a model the messages before the request as it was
+    sent."""
     inputs, outputs = parsed(attributes.get("input.value")), parsed(attributes.get("output.value"))
     if kind == "model":
         sent, replied = (

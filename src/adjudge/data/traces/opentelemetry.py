@@ -1,4 +1,5 @@
-"""Spans of OpenTelemetry by four conventions: OpenTelemetry's own (`gen_ai.*`), OpenInference, Langfuse's and MLflow's."""
+"""Spans of OpenTelemetry by four conventions: OpenTelemetry's own (`gen_ai.*`), OpenInference, Langfuse's and
+MLflow's."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ _CONVENTIONS: tuple[Callable[[Span], TracedCall | None], ...] = (
     openinference.openinference_call,
 )
 SEARCHED = (
-    f"the attributes {gen_ai.CONTENTS} (OpenTelemetry), {openinference.CONTENTS} (OpenInference), "
-    f"{langfuse.CONTENTS} (Langfuse) and {mlflow.CONTENTS} (MLflow). Instrumentations record them only where their "
-    "settings say so, such as OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+    f"the attributes {gen_ai.CONTENTS} (OpenTelemetry), {openinference.CONTENTS} (OpenInference),"
+    f" {langfuse.CONTENTS} (Langfuse) and {mlflow.CONTENTS} (MLflow). Instrumentations record them only where"
+    " their settings say so, such as OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
 )
 
 
@@ -30,7 +31,8 @@ def read_opentelemetry(records: list[tuple[int, Row]], problems: Problems) -> It
 
 
 def call_of(span: Span) -> TracedCall:
-    """The call in a span, by the first convention that finds contents in it; a span of no convention is unknown."""
+    """The call in a span, by the first convention that finds contents in it; a span of no convention is
+    unknown."""
     calls = [call for convention in _CONVENTIONS if (call := convention(span)) is not None]
     with_contents = [call for call in calls if call.input is not None or call.output is not None]
     if with_contents or calls:

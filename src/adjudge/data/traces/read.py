@@ -1,11 +1,14 @@
-"""Traces of agents and chats as items, and results of other tools: one reader for each format, found by the keys of the records.
+"""Traces of agents and chats as items, and results of other tools: one reader for each format, found by the
+keys of the records.
 
-A trace becomes one item with the fields `task` (what the whole was given, or what the user wrote first), `response` (what the whole
-returned, or the last answer), `conversation` (all messages, tool calls and tool results, in their order) and `context` (the passages
-that were retrieved). Model calls repeat their history: a message that a later call repeats is taken once. What cannot be read is a
-problem with its line, which says where contents were looked for; nothing is left out in silence. All traces of a file are held in memory.
+A trace becomes one item with the fields `task` (what the whole was given, or what the user wrote first),
+`response` (what the whole returned, or the last answer), `conversation` (all messages, tool calls and tool
+results, in their order) and `context` (the passages that were retrieved). Model calls repeat their history: a
+message that a later call repeats is taken once. What cannot be read is a problem with its line, which says
+where contents were looked for; nothing is left out in silence. All traces of a file are held in memory.
 
-The shapes are those that the vendors' own packages write; tests/data/traces/made says how the examples were made.
+The shapes are those that the vendors' own packages write; tests/data/traces/made says how the examples were
+made.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from ...errors import DataError
+from ...errors import DataError, PluginError
+from ...plugins import loaded, plugins
 from ..encoding import BadRowError, BrokenFileError
 from ..json_objects import objects_in
 from ..json_rows import Row
+from ..langchain import chain_message
 from ..messages import is_message
 from ..peers.inspect_log import read_inspect_items
 from ..peers.lm_eval import read_lm_eval_items
@@ -36,7 +41,8 @@ from .spans import is_request, is_span
 from .trace import Trace
 
 TraceFormat = Literal[
-    "openai", "anthropic", "langsmith", "langfuse", "otel", "mlflow", "openai-agents", "inspect", "promptfoo", "lm-eval"
+    "openai", "anthropic", "langsmith", "langfuse", "otel", "mlflow", "openai-agents", "inspect",
+    "promptfoo", "lm-eval"
 ]  # fmt: skip
 FORMATS: tuple[str, ...] = get_args(TraceFormat)
 
@@ -45,7 +51,7 @@ class Traces(NamedTuple):
     """The items of a file of traces, and the format in which they came."""
 
     rows: list[dict[str, Any]]
-    form: TraceFormat
+    form: str
     notes: tuple[str, ...] = ()
     """what the rows do not show of the file, in sentences"""
     bad: tuple[str, ...] = ()
@@ -53,9 +59,10 @@ class Traces(NamedTuple):
 
 
 def read_traces(path: str | Path, form: str = "auto", *, skip_bad: bool = False) -> Traces:
-    """The traces of a file as rows of an items file, or one error that lists every problem; with `skip_bad` only where none is good."""
+    """The traces of a file as rows of an items file, or one error that lists every problem; with `skip_bad`
+    only where none is good."""
     if form != "auto" and form not in FORMATS:
-        raise DataError(f"trace format '{form}': choose auto, {', '.join(FORMATS)}.")
+        return _read_by_plugin(path, form)
     table = Table(path)
     problems = Problems(table)
     records = _conversations(list(objects_in(table, problems)))
@@ -74,6 +81,32 @@ def read_traces(path: str | Path, form: str = "auto", *, skip_bad: bool = False)
     return Traces(_with_unique_ids(rows), known, notes, problems.texts())
 
 
+def _read_by_plugin(path: str | Path, form: str) -> Traces:
+    """Traces in the format of a plug-in: a function from the records of a file to rows of an items file."""
+    read = loaded("traces", form)
+    if read is None:
+        names = ", ".join(("auto", *FORMATS, *(name for name in plugins("traces") if name not in FORMATS)))
+        raise DataError(f"trace format '{form}': choose {names}.")
+    table = Table(path)
+    problems = Problems(table)
+    records = [record for _, record in objects_in(table, problems)]
+    try:
+        rows = list(read(records))
+    except Exception as fault:
+        raise PluginError(
+            f"{table.path}: the plug-in for traces '{form}' failed: {type(fault).__name__}: "
+            f"{str(fault)[:200]}. "
+            "Its package must be corrected, or the file is not in its format."
+        ) from fault
+    if problems:
+        raise problems.error()
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise BrokenFileError(
+            table.path, f"no traces in the format '{form}'. Check that this is the right file."
+        )
+    return Traces(_with_unique_ids([{"id": "", **row} for row in rows]), form)
+
+
 def _rows(traces: list[tuple[int, Trace]], problems: Problems) -> Iterator[dict[str, Any]]:
     for number, trace in traces:
         try:
@@ -87,12 +120,14 @@ def _notes(n_others: int, traces: list[Trace]) -> tuple[str, ...]:
     notes = []
     if n_others:
         notes.append(
-            f"{n_others} traces are left out: no model, agent, tool or retriever took part in them (embeddings, web requests)."
+            f"{n_others} traces are left out: no model, agent, tool or retriever took part in them"
+            " (embeddings, web requests)."
         )
     silent = [trace for trace in traces if trace.n_silent]
     if silent:
         notes.append(
-            f"{sum(trace.n_silent for trace in silent)} model and tool calls in {len(silent)} traces have no contents. {silent[0].searched}."
+            f"{sum(trace.n_silent for trace in silent)} model and tool calls in {len(silent)} traces have no"
+            f" contents. {silent[0].searched}."
         )
     return tuple(notes)
 
@@ -113,14 +148,17 @@ def _conversations(records: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
     """The records; a file that is one list of messages, such as a session's, is one record."""
     if not records or not all("type" in record or is_message(record) for _, record in records):
         return records
-    is_one = sum(is_message(record) for _, record in records) * 2 >= len(records)
+    is_one = sum(is_message(record) or chain_message(record) is not None for _, record in records) * 2 >= len(
+        records
+    )
     return [(records[0][0], {"messages": [record for _, record in records]})] if is_one else records
 
 
 def _format_of(
     table: Table, records: list[tuple[int, Row]], form: str, problems: Problems
 ) -> tuple[TraceFormat | None, list[tuple[int, Row]]]:
-    """The one format of all records, that was named or that their keys show, and the records that are in it."""
+    """The one format of all records, that was named or that their keys show, and the records that are in
+    it."""
     if form != "auto":
         return cast(TraceFormat, form), records
     formats: dict[TraceFormat, int] = {}
@@ -144,8 +182,9 @@ def _format_of(
 
 
 _ADVICE = (
-    "Looked for spans (trace_id with attributes, resourceSpans), run_type, observations, info with data.spans, object trace.span, "
-    "eval with samples, doc_id, promptIdx, custom_id, and messages or input with output. Name the format with --format, or give the messages as items."
+    "Looked for spans (trace_id with attributes, resourceSpans), run_type, observations, info with"
+    " data.spans, object trace.span, eval with samples, doc_id, promptIdx, custom_id, and messages or input"
+    " with output. Name the format with --format, or give the messages as items."
 )
 
 

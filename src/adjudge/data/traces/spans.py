@@ -1,4 +1,5 @@
-"""Spans of OpenTelemetry in their spellings: OTLP in JSON, the SDK's own JSON, Phoenix' client and its tables."""
+"""Spans of OpenTelemetry in their spellings: OTLP in JSON, the SDK's own JSON, Phoenix' client and its
+tables."""
 
 from __future__ import annotations
 
@@ -44,11 +45,11 @@ def spans_in(number: int, record: Row) -> Iterator[Span]:
     """The spans of an OTLP request with the name of their service; or one span alone."""
     if not is_request(record):
         resource = object_of(record.get("resource"))
-        attributes = attributes_of(resource.get("attributes")) or resource
+        attributes = span_attributes(resource.get("attributes")) or resource
         yield span_of(number, record, text_of(attributes.get("service.name")))
         return
     for resource in list_of(first_of(record, ("resourceSpans", "resource_spans"))):
-        attributes = attributes_of(object_of(object_of(resource).get("resource")).get("attributes"))
+        attributes = span_attributes(object_of(object_of(resource).get("resource")).get("attributes"))
         for scope in list_of(first_of(object_of(resource), ("scopeSpans", "scope_spans"))):
             for span in list_of(object_of(scope).get("spans")):
                 if isinstance(span, dict):
@@ -57,10 +58,10 @@ def spans_in(number: int, record: Row) -> Iterator[Span]:
 
 def span_of(number: int, span: Row, service: str = "") -> Span:
     context = object_of(span.get("context"))
-    attributes = attributes_of(span.get("attributes"))
+    attributes = span_attributes(span.get("attributes"))
     for event in list_of(span.get("events")):
         # Some exporters put the messages into an event of the span.
-        attributes = {**attributes_of(object_of(event).get("attributes")), **attributes}
+        attributes = {**span_attributes(object_of(event).get("attributes")), **attributes}
     attributes |= {
         key.removeprefix("attributes."): value
         for key, value in span.items()
@@ -89,7 +90,7 @@ def _error(span: Row) -> str:
     return text_of(first_of(status, ("message", "description")) or span.get("status_message")) or "failed"
 
 
-def attributes_of(value: object) -> dict[str, Any]:
+def span_attributes(value: object) -> dict[str, Any]:
     """Attributes as a mapping, from OTLP's list of keys and typed values or as they are."""
     if isinstance(value, dict):
         return dict(value)
@@ -104,7 +105,7 @@ def _any_value(value: object) -> Any:
     inner = object_of(value)
     pairs = first_of(inner, ("kvlistValue", "kvlist_value"))
     if pairs is not None:
-        return attributes_of(object_of(pairs).get("values"))
+        return span_attributes(object_of(pairs).get("values"))
     entries = first_of(inner, ("arrayValue", "array_value"))
     if entries is not None:
         return [_any_value(entry) for entry in list_of(object_of(entries).get("values"))]

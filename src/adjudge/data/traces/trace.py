@@ -143,7 +143,8 @@ def _is_answer(message: Message) -> bool:
 
 
 def _key(message: Message) -> Any:
-    """What makes two messages the same in the histories of two calls: ids of results, otherwise all that is said."""
+    """What makes two messages the same in the histories of two calls: ids of results, otherwise all that is
+    said."""
     if message.tool_call_id:
         return ("result", message.tool_call_id)
     calls = tuple((call.name, _normal(call.arguments)) for call in message.tool_calls)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..json_rows import Number, Row
+from ..json_rows import Row, WrittenNumber
 from ..messages import scalar_text
 
 
@@ -29,7 +29,7 @@ def parsed(value: object) -> Any:
     """A value that may be JSON inside a text, as spans hold it."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
-            return json.loads(value, parse_float=Number, parse_int=Number)
+            return json.loads(value, parse_float=WrittenNumber, parse_int=WrittenNumber)
         except (ValueError, RecursionError):
             return value
     return value
@@ -40,7 +40,7 @@ def unquoted(value: object) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value, parse_float=Number, parse_int=Number)
+        return json.loads(value, parse_float=WrittenNumber, parse_int=WrittenNumber)
     except (ValueError, RecursionError):
         return value
 

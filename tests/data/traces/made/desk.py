@@ -1,4 +1,5 @@
-"""A stand-in for a provider: it answers chat completions, responses and messages, first with a call of a tool, then with a text.
+"""A stand-in for a provider: it answers chat completions, responses and messages, first with a call of a
+tool, then with a text.
 
 The vendors' packages record what they exchange with it. All texts are invented.
 """

@@ -1,14 +1,17 @@
-"""Makes the traces of this folder with the vendors' own packages, against the stand-in of `desk`. No network is needed.
+"""Makes the traces of this folder with the vendors' own packages, against the stand-in of `desk`. No network
+is needed.
 
     python -m venv /tmp/made
-    /tmp/made/bin/pip install arize-phoenix openinference-instrumentation-openai openinference-instrumentation-langchain \
+    /tmp/made/bin/pip install arize-phoenix openinference-instrumentation-openai
+    openinference-instrumentation-langchain \
         langfuse mlflow openai-agents langchain langchain-openai inspect_ai lm_eval "graphql-core<3.4,>=3.3"
     /tmp/made/bin/python make.py [NAME …]
 
-Made with arize-phoenix 20.26, openinference-instrumentation-openai 0.1.66, langfuse 5.0.4, mlflow 3.17.2, openai-agents
-0.24.0, langchain-core 1.7.2, inspect_ai 0.3.285 and lm_eval 0.4.13. promptfoo.json comes from promptfoo 0.121.20:
-`python desk.py 18123 &`, then `npx promptfoo eval -c promptfoo.yaml --no-cache -o promptfoo.json -o promptfoo.jsonl`.
-Ids and times differ each time; nothing else may. Kept as the packages wrote them, without indentation.
+Made with arize-phoenix 20.26, openinference-instrumentation-openai 0.1.66, langfuse 5.0.4, mlflow 3.17.2,
+openai-agents 0.24.0, langchain-core 1.7.2, inspect_ai 0.3.285 and lm_eval 0.4.13. promptfoo.json comes from
+promptfoo 0.121.20: `python desk.py 18123 &`, then `npx promptfoo eval -c promptfoo.yaml --no-cache -o
+promptfoo.json -o promptfoo.jsonl`. Ids and times differ each time; nothing else may. Kept as the packages
+wrote them, without indentation.
 """
 
 # ruff: noqa: ARG001 - the packages record the arguments of the functions
