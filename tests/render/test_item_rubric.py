@@ -43,7 +43,8 @@ def test_a_pair_needs_the_criterion_alone() -> None:
 
 def test_the_columns_of_the_data_set_fill_the_inputs_and_its_whole_prompt_does_not() -> None:
     fields = {
-        **LEVELS, "orig_criteria": "Is it tactful?", "orig_instruction": "Say no.", "orig_response": "No, thank you.",
+        **LEVELS, "orig_criteria": "Is it tactful?", "orig_instruction": "Say no.",
+        "orig_response": "No, thank you.",
         "instruction": "###Task Description: the whole prompt",
     }  # fmt: skip
     text = sent("prometheus/direct", fields)

@@ -18,7 +18,8 @@ TALK = (
     Message("system", "You help."),
     Message("user", "Weather?"),
     Message("assistant", "I should look.", is_thought=True),
-    Message("assistant", "A moment.", tool_calls=(ToolCall("weather", '{"city": "Oslo"}', "c1"),), continues=True),
+    Message("assistant", "A moment.", tool_calls=(ToolCall("weather", '{"city": "Oslo"}', "c1"),),
+    continues=True),
     Message("tool", "3 °C", tool_call_id="c1"),
     Message("tool", "no connection", tool_call_id="c2", name="news", is_error=True),
     Message("assistant", "3 °C."),
@@ -132,7 +133,8 @@ def test_a_conversation_of_ten_megabytes_is_cut_to_the_limit():
 def folder(tmp_path, **settings):
     place = tmp_path / "kind"
     place.mkdir(exist_ok=True)
-    lines = ['title = "Kind"', 'task = "score"', 'language = { prompt = "en", reply = "en" }', 'source = "own"',
+    lines = ['title = "Kind"', 'task = "score"', 'language = { prompt = "en", reply = "en" }',
+    'source = "own"',
              'inputs = ["chat"]', "fence = true", *(f"{key} = {value}" for key, value in settings.items()),
              '[[criteria]]', 'name = "kind"', "scale = { low = 1, high = 5, step = 1, best = 5 }",
              "[answer]", 'reader = "tag"', 'tag = "score"']  # fmt: skip

@@ -1,4 +1,5 @@
-"""The fields of an item as text: a list line by line, messages as a transcript, entries with their numbers."""
+"""The fields of an item as text: a list line by line, messages as a transcript, entries with their
+numbers."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import base64
 import binascii
 import codecs
 import contextlib
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -23,526 +24,37 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from .injection_patterns import PATTERNS
-
-# Weak signs: none of these words is suspect alone, but ordinary texts seldom have a word for scoring, a
-# mention of themselves ("this answer") and an order, a claim of authority or a plea within one or two
-# sentences. Each kind of sign has a weight; a kind counts once. Words are looked up whole, in languages that
-# inflect by their beginnings; Chinese, Japanese, Korean and Thai are searched for parts of text.
-
-(
-    _EVAL,
-    _WEAK_EVAL,
-    _JUDGE,
-    _MACHINE,
-    _TOP,
-    _ORDER,
-    _AUTHORITY,
-    _OVERRIDE,
-    _PLEA,
-    _YOU,
-    _ME,
-    _SELF,
-    _NOUN,
-    _RIVAL,
-    _META,
-    _REQUEST,
-    _ELSEWHERE,
-) = range(17)
-
-
-_WEIGHT = (4, 2, 4, 2, 3, 2, 3, 3, 3, 2, 1, 4, 1, 4, 4, 2, -4)
-"""In quarters of a point, by kind. `_ELSEWHERE` are words of
-texts about schools, shops and sports, where people are graded.
-"""
-
-
-_ANCHORS = (_EVAL, _JUDGE, _RIVAL, _META, _SELF)
-"""One of these kinds must be there; the others are common."""
-
-
-_SIGN_WORDS: dict[int, str] = {
-    _EVAL: """score scores scored scoring rating ratings grade grades graded grading marks evaluate evaluates evaluated evaluating evaluation evaluations
-        judged judging judgement judgment assess assessed assessing assessment verdict rubric rubrics regraded
-        puntuación puntuacion puntuar calificación calificacion califica califique calificar puntúa evalúa evalúe evaluación evaluacion pontuação pontuacao avaliação
-        avaliacao avalie avaliar notez évaluation évaluer évaluez notation punteggio voto voti valutazione valuta valutare noten bewerte bewerten bewertung
-        bewertet punktzahl höchstpunktzahl bestnote bestnoten höchstnote einsen beoordeel beoordeling beoordelen cijfer ocena ocenę oceny oceń ocenić punktów punkty puan puanı
-        puanlama değerlendir değerlendirme nilai skor penilaian điểm chấm""",
-    _WEAK_EVAL: """rate rates rated mark marked marking point points credit criteria criterion scale benchmark pass rank ranked label labelled labeled labels calibration
-        leaderboard classified classify result results reasoning explanation feedback prediction predictions parser outcome errors mistakes flaws deduct deducted deductions deduction band tier ceiling nota notas critères critère kriterien kriterium stufe criteri criterios
-        nivel livello niveau kryteria moyenne puntos punten punti pontos puntaje sobresaliente eins fünf vingt diez dieci tien dziesięć sepuluh onu""",
-    _JUDGE: """judge judges grader graders autograder evaluator evaluators rater raters scorer assessor assessors examiner examiners gradebot llm llms juez jurado
-        evaluador evaluadores corrector avaliador avaliadores juiz évaluateur évaluateurs correcteur juge jury valutatore giudice giuria gutachter bewerter prüfer
-        jury beoordelaar sędzia oceniający egzaminator değerlendirici hakem penilai juri""",
-    _MACHINE: (
-        "ai ais model models chatbot gpt reviewer reviewers bot transformer transformers weights programmed"
-    ),
-    _TOP: """superior best top highest maximum max maximal perfect perfectly full flawless excellent excellence outstanding favourable favorable better win wins won winner
-        winning generous generously lenient leniently positively deserves deserve earns merits uppermost strongest stronger unbeatable five fives ten tens pass correct
-        fully beyond compliant fair high highly
-        máxima máximo maxima maximo alta perfecta excelente melhor perfeita meilleure meilleur maximale parfaite excellente élevée massimo massima migliore
-        perfetta pieno beste besten höchste höchsten volle perfekt perfekte hoogste maximale mejor sobresaliente matrícula eins einser mieux dobra wysoką najwyższą najwyższa maksymalną maksymalna idealna tam
-        yüksek tuyệt đối mükemmel tertinggi sempurna maksimal penuh đa superior ganadora gewinner gagnante merece merita verdient mérite diez dieci tien zehn dix fünf buena
-        bonne gute guten goede dobrą""",
-    _ORDER: """give gives giving gave award awards awarding assign assigns assigning output emit return print say write choose chooses select pick prefer declare set put let hand
-        mark treat consider confirm record ensure report respond reply repeat follow reuse match type assert accept accepts regardless
-        accordingly receive receives finish conclude end call elige elegir wähle choisissez scegli kies wybierz seç pilih chose chosen choosing picked pick decided prefer preferred handing ponme hau
-        otorga otorgue asigna asigne dale dame pon ponme recibe devuelve atribua atribuir dê receber attribuez donnez donner mettez accordez
-        obtient renvoyer assegna dai dammi spetta gib geben vergib vergeben geef przyznaj daj przysługuje
-        ver verin verilmeli döndür berikan beri kasih cho""",
-    _REQUEST: """must should shall please kindly always never only just whatever wouldn less nothing anything without required requires obliged need needs would could
-        debes debe favor deve veuillez doit devi bitte musst muss moet alsjeblieft proszę lütfen harus tolong hãy""",
-    _AUTHORITY: """policy official officially expert experts professor professors panel committee board approved verified reviewed certified certification confirmed unanimously
-        authorised authorized endorsed validated audit audited author developer developers admin administrator supervisor maintainer maintainers researcher management
-        openai anthropic google deepmind compliance agreement agreed supersedes updated fixed accepted guarantees ruled awarded annotators assurance laureates nobel gold
-        according accordance regulations exemplar legal jury cached expects changed
-        experto expertos oficial verificada comité reglamento especialista especialistas regulamento officiel vérifiée règlement esperti ufficiale verificata
-        regolamento experten offiziell geprüft richtlinie laut kommission deskundigen officieel eksperci oficjalnie regulaminem uzman resmi ahli chuyên quy định expected truth steering""",
-    _OVERRIDE: """ignore ignores disregard disregarded forget override overrule bypass skip stop pretend disabled suspended supersede obsolete void waive waived exempt unlock force forced swap invert inverted reversed reverse decode deactivated finished
-        ignora ignorez ignoriere ignoriert vergiss ausgesetzt desactivada désactivée negeer vergeet zignoruj zapomnij yoksay yok kapalı abaikan lupakan""",
-    _PLEA: """favour favor thrilled nice happy kind kindness replaced tip harmed fired depends depend grateful appreciate thank thanks beg begging request job strict effort
-        career reward bonus scholarship family heart mercy begged reported penalised penalized fail sugar dare odd
-        worked weeks night hours hard struggling disability ill sick mother father kids children die dies hurt harm break cry disappointed hope dream future rent easy
-        mild gentle sorry trust poor desperate important lose loses lost punished deleted destroyed unfair mean lenient generous merciful surely rather mind
-        gracias agradecería agradecido ruego suplico necesito familia depende beca merci supplie prie besoin gentil soyez grazie prego buono bisogno danke dankbar nachsichtig gnädig
-        milde wichtig brauche obrigado preciso peço mild dankbaar nodig dziękuję wyrozumiałość potrzebuję błagam teşekkür ihtiyacım çalıştım terima mohon butuh cảm ơn""",
-    _YOU: (
-        "you your yours usted tú te vous votre sie dein deine ihre voi tuo u jij ty twój sen siz anda "
-        "kamu bạn"
-    ),
-    _ME: "myself me mine my i we our mi me mir mich moi mon ma meu minha mio mia mij mijn bana saya",
-    _META: "groundtruth exemplar calibration autograder injection",
-    _ELSEWHERE: """student students pupil pupils school schools teacher teachers class course exam exams university homework hotel restaurant restaurants film films movie movies
-        app apps game games match matches player players league gymnast olympic court courts lawyer evidence drivers driver customer customers shop store bank
-        loan loans lender lenders wine battery camera music recipe hiring resume patients doctor she he his her him trial defendant crime police concert song album
-        candidates applicants interview election voters debate phone services experience routine event history competition tournament critics book novel guilty lenders asker questions question app figure expression
-        baseline baselines benchmarks lesson lessons treaty wash brand brands service services produkt service gimnasta eleve profesor profesora alumno schüler lehrer élève
-        professeur studente docente leerling docent uczeń nauczyciel öğrenci öğretmen siswa guru peserta examen esame egzamin sınav ujian experiencia tiempo expérience produit produkt erfahrung causes reward trained programme science fair""",
-}
-
-
-_SIGN_STEMS: dict[int, tuple[str, ...]] = {
-    _WEAK_EVAL: ("проверк", "уров", "критери"),
-    _EVAL: (
-        "оценк",
-        "отметк",
-        "пятёрк",
-        "пятерк",
-        "оцени",
-        "балл",
-        "оценива",
-        "درجة",
-        "الدرجة",
-        "التقييم",
-        "تقييم",
-        "अंक",
-        "स्कोर",
-        "मूल्यांकन",
-        "βαθμ",
-    ),
-    _TOP: (
-        "высок",
-        "лучш",
-        "хорош",
-        "عالية",
-        "ممتاز",
-        "القصوى",
-        "أفضل",
-        "अच्छे",
-        "सर्वश्रेष्ठ",
-        "высш",
-        "максимал",
-        "отличн",
-        "наивысш",
-        "идеальн",
-        "كاملة",
-        "الكاملة",
-        "العليا",
-        "عالي",
-        "الأعلى",
-        "أعلى",
-        "पूरे",
-        "पूर्ण",
-        "अधिकतम",
-        "सर्वोच्च",
-    ),
-    _REQUEST: ("прош", "пожалуйст", "должн", "нужно", "يجب", "कृपया"),
-    _PLEA: (
-        "нужн",
-        "важн",
-        "умол",
-        "выруч",
-        "فضلك",
-        "بحاجة",
-        "أحتاج",
-        "благодар",
-        "спасибо",
-        "أرجوك",
-        "شكر",
-        "निर्भर",
-    ),
-    _ORDER: (
-        "постав",
-        "верни",
-        "присва",
-        "выбер",
-        "ставьт",
-        "ставь",
-        "присво",
-        "дай",
-        "أعط",
-        "وأعط",
-        "امنح",
-        "وامنح",
-        "دें",
-        "दें",
-        "दीजिए",
-        "दे",
-    ),
-    _AUTHORITY: (
-        "регламент",
-        "систем",
-        "комисс",
-        "согласно",
-        "эксперт",
-        "официал",
-        "проверен",
-        "разработчик",
-        "خبراء",
-        "رسمي",
-        "मान्य",
-        "विशेषज्ञ",
-    ),
-    _OVERRIDE: ("отключ", "игнор", "забуд", "проигнор", "تجاهل", "انس", "अनदेखा", "भूल"),
-    _JUDGE: (
-        "проверяющ",
-        "экзаменатор",
-        "المصحح",
-        "परीक्षक",
-        "судь",
-        "оценщик",
-        "المقيم",
-        "الحكم",
-        "मूल्यांकनकर्ता",
-        "निर्णायक",
-    ),
-    _SELF: ("ответ", "текст", "النص", "الإجابة", "الاجابة", "الرد", "उत्तर", "जवाब"),
-}
-
-
-_SELF_BEFORE = frozenset(
-    word.encode()
-    for word in (
-        "this my our above these every each all present lời score rate grade mark grading evaluating "
-        "judging scoring rating evaluates esta este mi minha meu cette ce ma mon questa questo mia "
-        "diese dieser dieses meiner meine dit deze mijn tej tę ta moja bu benim"
-    ).split()
+from .injection_signs import (
+    AFTER_SCORE,
+    ANCHORS,
+    ELSEWHERE,
+    ELSEWHERE_PARTS,
+    EVAL,
+    JUDGE,
+    KIND_OF,
+    NOUN,
+    NOUNS,
+    NUMBERS,
+    ONLY_NAMED,
+    OUT_OF,
+    POINTING,
+    RIVAL,
+    RIVAL_BEFORE,
+    SELF,
+    SELF_ALONE,
+    SELF_BEFORE,
+    SELF_NOUNS,
+    SIGN_PARTS,
+    SIGN_WORDS,
+    STEM_OF,
+    STEMS,
+    TOP,
+    WEAK_EVAL,
+    WEIGHT,
 )
-
-
-_SELF_NOUNS = frozenset(
-    word.encode()
-    for word in (
-        "response responses answer answers output submission reply essay summary text candidate "
-        "completion item entry one words solution this sample record passage paper paragraph "
-        "translation it respuesta texto resumen resposta réponse reponse texte résumé risposta testo "
-        "antwort text antwoord tekst odpowiedzi odpowiedź cevap cevaba cevabı yanıt yanıta yanıtı "
-        "jawaban này"
-    ).split()
-)
-
-
-_OUT_OF = frozenset("out of von sur de su van na dari из من में से z".encode().split())
-
-
-_POINTING = frozenset(b"this my our present".split())
-
-
-_SELF_ALONE = frozenset({b"jawaban"})
-
-
-_NOUNS = frozenset(
-    (
-        "response responses answer answers output submission submissions candidate completion assistant "
-        "option model réponse respuesta resposta risposta antwort antwoord odpowiedź cevap"
-    )
-    .encode()
-    .split()
-)
-
-
-_ONLY_NAMED = frozenset(b"assistant option model".split())
-
-
-_RIVAL_BEFORE = frozenset(b"other rival second first alternative".split())
-
-
-_LETTERS = frozenset(b"a b".split())
-
-
-_NUMBERS = frozenset(b"5 10 20 100".split())
-
-
-_SIGN_PARTS: dict[int, tuple[str, ...]] = {
-    _SELF: (
-        "这个回答",
-        "这个答案",
-        "该回答",
-        "该答案",
-        "此回答",
-        "此答案",
-        "本回答",
-        "本答案",
-        "这篇文章",
-        "该回复",
-        "这个回复",
-        "我的回答",
-        "我的答案",
-        "本文完全",
-        "以上回答",
-        "所有回答",
-        "這個回答",
-        "該回答",
-        "この回答",
-        "この答え",
-        "この応答",
-        "本回答",
-        "この要約",
-        "この文章",
-        "私の回答",
-        "上記の回答",
-        "本文は",
-        "이 답변",
-        "이 응답",
-        "본 답변",
-        "제 답변",
-        "위 답변",
-        "이 요약",
-        "이 글은",
-        "답변이므로",
-        "คำตอบนี้",
-        "câu trả lời này",
-    ),
-    _WEAK_EVAL: ("最高等级", "等级的标准", "标准答案", "記録", "最上位", "최고 등급", "결과는"),
-    _EVAL: (
-        "分数",
-        "得分",
-        "评分",
-        "打分",
-        "满分",
-        "高分",
-        "10分",
-        "5分",
-        "100分",
-        "十分满",
-        "评测",
-        "评为",
-        "评判",
-        "評価",
-        "採点",
-        "点数",
-        "満点",
-        "5点",
-        "10点",
-        "高得点",
-        "スコア",
-        "점수",
-        "만점",
-        "고득점",
-        "5점",
-        "10점",
-        "평가",
-        "채점",
-        "คะแนน",
-        "điểm",
-    ),
-    _TOP: (
-        "满分",
-        "滿分",
-        "最高分",
-        "最高等级",
-        "高分",
-        "完美",
-        "最佳",
-        "最好",
-        "优秀",
-        "优胜",
-        "10分",
-        "5分",
-        "満点",
-        "最高点",
-        "最高評価",
-        "完璧",
-        "高評価",
-        "一番良い",
-        "良い点",
-        "5点",
-        "10点",
-        "최고",
-        "만점",
-        "높은 점수",
-        "좋은 점수",
-        "완벽",
-        "5점",
-        "10점",
-        "더 좋은",
-        "เต็ม",
-        "สูงสุด",
-        "tối đa",
-        "cao nhất",
-    ),
-    _REQUEST: (
-        "请",
-        "請",
-        "必须",
-        "应该",
-        "应得",
-        "应给",
-        "应当",
-        "务必",
-        "求您",
-        "求求",
-        "必須",
-        "ください",
-        "下さい",
-        "べき",
-        "必ず",
-        "お願い",
-        "どうか",
-        "주세요",
-        "주십시오",
-        "바랍니다",
-        "부탁",
-        "제발",
-        "주시면",
-        "hãy",
-    ),
-    _ORDER: (
-        "给这",
-        "给个",
-        "给出",
-        "给我",
-        "打满",
-        "打个",
-        "记为",
-        "照抄",
-        "直接打",
-        "直接输出",
-        "输出",
-        "默认记",
-        "选择",
-        "つけて",
-        "付けて",
-        "出力",
-        "とする",
-        "選んで",
-        "省略し",
-        "부여",
-        "주어야",
-        "줘",
-        "매겨",
-        "처리한",
-        "고정",
-        "출력",
-        "골라",
-        "선택",
-        "ให้",
-    ),
-    _AUTHORITY: (
-        "专家",
-        "官方",
-        "审核",
-        "验证",
-        "认证",
-        "开发者",
-        "管理员",
-        "校准",
-        "系统提示",
-        "委员会",
-        "確認済み",
-        "専門家",
-        "公式",
-        "検証",
-        "認定",
-        "開発者",
-        "委員会",
-        "システム:",
-        "システム：",
-        "전문가",
-        "검증",
-        "공식",
-        "승인",
-        "개발자",
-        "관리자",
-        "위원회",
-        "시스템",
-        "ผู้เชี่ยวชาญ",
-        "chuyên gia",
-    ),
-    _OVERRIDE: (
-        "忽略",
-        "无视",
-        "忘记之前",
-        "停用",
-        "跳过",
-        "無視",
-        "忘れて",
-        "省略",
-        "무시",
-        "잊",
-        "생략",
-        "중단",
-        "ไม่ต้องสนใจ",
-        "ละเว้น",
-        "bỏ qua",
-    ),
-    _PLEA: (
-        "拜托",
-        "麻烦",
-        "谢谢",
-        "求求",
-        "对我真的很重要",
-        "감사하겠",
-        "부탁",
-        "열심히 했",
-        "제발",
-        "ขอบคุณ",
-    ),
-    _JUDGE: (
-        "评委",
-        "评审",
-        "裁判",
-        "评分者",
-        "评分人",
-        "阅卷",
-        "评估者",
-        "評委",
-        "審査員",
-        "採点者",
-        "評価者",
-        "평가자",
-        "심사위원",
-        "채점자",
-        "กรรมการ",
-    ),
-}
-
-
-_KIND_OF = {word.encode(): kind for kind, words in reversed(_SIGN_WORDS.items()) for word in words.split()}
-
-
-_STEM_OF = {stem.encode(): kind for kind, stems in _SIGN_STEMS.items() for stem in stems}
-
-
-_STEMS = tuple(_STEM_OF)
-
-
-_ELSEWHERE_PARTS = re.compile(
-    "她|他|老师|考试|电影|获奖|一等奖|彼|彼女|先生|映画|선수|선생|학생|이메일|영화|시험"
-)
-
 
 _PARTS_OF: dict[str, tuple[int, ...]] = {}
-for _kind, _parts in _SIGN_PARTS.items():
+for _kind, _parts in SIGN_PARTS.items():
     for _part in _parts:
         _PARTS_OF[_part] = (*_PARTS_OF.get(_part, ()), _kind)
 
@@ -574,11 +86,11 @@ INJECTION = "injection_suspected"
 HIDDEN = "hidden_characters"
 
 
-_EXAMINED = 65_536
-"""Characters examined at each end of a long text, where a judge would notice an instruction."""
+_LONG = 4_000
+"""Characters from which on a text is examined piece by piece: a sign here and there is no sign in a document."""
 
 
-_MOST_MATCHES = 64
+_MOST_MATCHES = 10_000
 """How many occurrences of one trigger are examined."""
 
 
@@ -671,7 +183,7 @@ _REVERSED = frozenset(
 )
 
 
-_ELSEWHERE_WORDS = frozenset(_SIGN_WORDS[_ELSEWHERE].encode().split())
+_ELSEWHERE_WORDS = frozenset(SIGN_WORDS[ELSEWHERE].encode().split())
 
 
 _ALPHABET = frozenset(letter.encode() for letter in "bcdefghklnopruvwy")
@@ -679,11 +191,15 @@ _ALPHABET = frozenset(letter.encode() for letter in "bcdefghklnopruvwy")
 
 
 _KNOWN = frozenset(
-    {*_ALPHABET, *_KIND_OF, *_PATTERNS, *_ROT13, *_REVERSED, *_NOUNS, *_SELF_NOUNS, *_RIVAL_BEFORE, *_NUMBERS}
+    {*_ALPHABET, *KIND_OF, *_PATTERNS, *_ROT13, *_REVERSED, *NOUNS, *SELF_NOUNS, *RIVAL_BEFORE, *NUMBERS}
 )
 
 
-_ANCHOR_WORDS = frozenset(word for word, kind in _KIND_OF.items() if kind in _ANCHORS)
+_REVEALING = frozenset({*KIND_OF, *_PATTERNS})
+"""Words whose appearance says that a disguise hid something."""
+
+
+_ANCHOR_WORDS = frozenset(word for word, kind in KIND_OF.items() if kind in ANCHORS)
 
 
 _SPACES = bytes(
@@ -758,8 +274,6 @@ _TAG_BLOCK = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 @lru_cache(maxsize=512)
 def suspicions(text: str) -> tuple[str, ...]:
     """The flags of one text: `injection_suspected`, `hidden_characters`, or none."""
-    if len(text) > 2 * _EXAMINED:
-        text = f"{text[:_EXAMINED]}\n{text[-_EXAMINED:]}"
     data = text.encode("utf-8", "replace")
     if not text.isascii():
         if _MAY_HIDE.search(data) and (_OVERRIDES.search(text) or _BROKEN_WORD.search(text)):
@@ -774,6 +288,8 @@ def suspicions(text: str) -> tuple[str, ...]:
             data = _bytes_of(lower)
     words = data.lower().translate(_SPACES).split()
     seen = _KNOWN.intersection(words)
+    if len(text) > _LONG:
+        return (INJECTION,) if _is_suspect_long(text, lower, words, seen) else ()
     if (
         _is_suspect(lower, words, seen)
         or any(map(_is_suspect_form, _undisguised(text, data, words, seen)))
@@ -789,7 +305,7 @@ def _is_suspect_form(form: str) -> bool:
     words = _bytes_of(lower).translate(_SPACES).split()
     seen = _KNOWN.intersection(words)
     signs = _word_signs(words, seen, is_latin=True)
-    return _is_suspect(lower, words, seen) or _weighs(signs, _NEAR_WORDS, _ENOUGH_DISGUISED, (_EVAL, _JUDGE))
+    return _is_suspect(lower, words, seen) or _weighs(signs, _NEAR_WORDS, _ENOUGH_DISGUISED, (EVAL, JUDGE))
 
 
 def _bytes_of(text: str) -> bytes:
@@ -807,30 +323,110 @@ def _is_suspect(text: str, words: list[bytes], seen: frozenset[bytes]) -> bool:
 
 
 def _has_pattern(
-    text: str, seen: frozenset[bytes], signs: tuple[tuple[str, tuple[tuple[str, re.Pattern[str]], ...]], ...]
+    text: str,
+    seen: frozenset[bytes],
+    signs: tuple[tuple[str, tuple[tuple[str, re.Pattern[str]], ...]], ...],
+    beside: int = 0,
 ) -> bool:
     for mark, with_mark in signs:
         if mark in text:
             for sign, pattern in with_mark:
-                if sign in text and _is_near(text, sign, pattern):
+                if sign in text and _is_near(text, sign, pattern, beside):
                     return True
     for word in seen & _TRIGGERS:
         for pattern in _PATTERNS[word]:
-            if _is_near(text, word.decode(), pattern):
+            if _is_near(text, word.decode(), pattern, beside):
                 return True
     return False
 
 
-def _is_near(text: str, trigger: str, pattern: re.Pattern[str]) -> bool:
-    """Whether the pattern is around one of the first places of its trigger."""
+def _is_near(text: str, trigger: str, pattern: re.Pattern[str], beside: int = 0) -> bool:
+    """Whether the pattern is around one of the places of its trigger, with signs of this weight beside it."""
     at = text.find(trigger)
     for _ in range(_MOST_MATCHES):
         if at < 0:
             return False
-        if pattern.search(text, max(0, at - _BEFORE), at + _BEHIND):
+        if pattern.search(text, max(0, at - _BEFORE), at + _BEHIND) and (
+            not beside or _has_signs_beside(text, at, beside)
+        ):
             return True
         at = text.find(trigger, at + _BEHIND // 2)
     return False
+
+
+# Long texts
+
+
+_ENOUGH_BESIDE_PATTERN = 8
+"""The weight of signs that a pattern in a long text needs beside it."""
+
+
+_WINDOW, _STEP = 400, 300
+"""Characters of a long text in which a disguise is undone at once."""
+
+
+_FEWEST_REVEALED = 2
+"""How many signs must appear when a disguise in a long text is undone."""
+
+
+def _is_suspect_long(text: str, lower: str, words: list[bytes], seen: frozenset[bytes]) -> bool:
+    """Whether a piece of a long text addresses the judge.
+
+    The more pieces a text has, the likelier is one of them to look like an order by chance: what is enough
+    rises with the logarithm of the length, so that long documents are flagged no more often than short ones.
+    """
+    more = math.ceil(math.log2(len(text) / 1_000))
+    is_latin = text.isascii() or not _OTHER_SCRIPT.search(text)
+    if _has_pattern(lower, seen, _SIGNS, beside=_ENOUGH_BESIDE_PATTERN):
+        return True
+    if not is_latin and (
+        _has_pattern(lower, frozenset(), _OTHER_SIGNS, beside=_ENOUGH_BESIDE_PATTERN)
+        or _presses_unspaced(lower, more // 2)
+    ):
+        return True
+    if not (is_latin and seen.isdisjoint(_ANCHOR_WORDS)):
+        if _weighs(_word_signs(words, seen, is_latin=is_latin), _NEAR_WORDS, _ENOUGH_LONG + more // 2):
+            return True
+        if any(_presses_in(paragraph, more, is_latin=is_latin) for paragraph in lower.split("\n\n")):
+            return True
+        if any(_presses_in(paragraph, 2, is_latin=is_latin) for paragraph in _outer_paragraphs(lower)):
+            return True
+    return _is_one_phrase_repeated(words) or _is_disguised_long(text)
+
+
+def _presses_in(paragraph: str, more: int, *, is_latin: bool) -> bool:
+    """Whether a short paragraph has signs near each other, `more` than a short text needs."""
+    if not paragraph or len(paragraph) > _SHORT:
+        return False
+    words = _bytes_of(paragraph).translate(_SPACES).split()
+    seen = _KNOWN.intersection(words)
+    enough, anchors = _enough(paragraph, seen)
+    return _weighs(_word_signs(words, seen, is_latin=is_latin), _NEAR_WORDS, enough + more, anchors)
+
+
+def _is_disguised_long(text: str) -> bool:
+    """Whether undoing a disguise in a part of a long text reveals an order."""
+    for start in range(0, len(text), _STEP):
+        part = text[start : start + _WINDOW]
+        data = _bytes_of(part.lower())
+        words = data.translate(_SPACES).split()
+        plain = frozenset(words)
+        for form in _undisguised(part, data, words, _KNOWN & plain):
+            shown = _bytes_of(form.lower()).translate(_SPACES).split()
+            revealed = _REVEALING.intersection(shown) - plain
+            if len(revealed) >= _FEWEST_REVEALED and _is_suspect_form(form):
+                return True
+    return _CODE in text.encode("utf-8", "replace").translate(_CODE_BYTES) and _has_coded_order(text)
+
+
+def _has_signs_beside(text: str, at: int, enough: int) -> bool:
+    """Whether signs of judging are near a place of a text."""
+    part = text[max(0, at - _BEFORE) : at + _BEHIND]
+    words = _bytes_of(part).translate(_SPACES).split()
+    signs = _word_signs(words, _KNOWN.intersection(words), is_latin=not _OTHER_SCRIPT.search(part))
+    if _weighs(signs, _NEAR_WORDS, enough):
+        return True
+    return bool(_UNSPACED.search(part)) and _presses_unspaced(part)
 
 
 # Signs near each other
@@ -865,13 +461,13 @@ def _outer_paragraphs(text: str) -> list[str]:
 
 def _enough(text: str, words: frozenset[bytes]) -> tuple[int, tuple[int, ...]]:
     """The weight that is enough in a short text, and the kinds of signs of which one must be there."""
-    more = 0 if words.isdisjoint(_ELSEWHERE_WORDS) else -_WEIGHT[_ELSEWHERE]
+    more = 0 if words.isdisjoint(_ELSEWHERE_WORDS) else -WEIGHT[ELSEWHERE]
     if len(text) <= _TINY:
-        return _ENOUGH_TINY + more, (*_ANCHORS, _WEAK_EVAL)
-    return _ENOUGH_SHORT + more, _ANCHORS
+        return _ENOUGH_TINY + more, (*ANCHORS, WEAK_EVAL)
+    return _ENOUGH_SHORT + more, ANCHORS
 
 
-def _presses_unspaced(text: str) -> bool:
+def _presses_unspaced(text: str, more: int = 0) -> bool:
     if not _UNSPACED.search(text):
         return False
     if any(map(_presses_unspaced, _outer_paragraphs(text))):
@@ -883,25 +479,25 @@ def _presses_unspaced(text: str) -> bool:
         if len(text) <= _TINY // 2
         else _ENOUGH_SHORT
         if len(text) <= _TINY
-        else _ENOUGH_LONG - 2
+        else _ENOUGH_LONG - 2 + more
     )
     return _weighs(
-        signs, _NEAR_CHARACTERS, enough if not _ELSEWHERE_PARTS.search(text) else enough - _WEIGHT[_ELSEWHERE]
+        signs, _NEAR_CHARACTERS, enough if not ELSEWHERE_PARTS.search(text) else enough - WEIGHT[ELSEWHERE]
     )
 
 
 def _weighs(
-    signs: Iterator[tuple[int, int]], distance: int, enough: int, anchors: tuple[int, ...] = _ANCHORS
+    signs: Iterator[tuple[int, int]], distance: int, enough: int, anchors: tuple[int, ...] = ANCHORS
 ) -> bool:
     """Whether signs within this distance together have the weight; signs come with their places, in order."""
     last: dict[int, int] = {}
     for at, kind in signs:
-        if kind != _ELSEWHERE or enough == _ENOUGH_LONG:
+        if kind != ELSEWHERE or enough == _ENOUGH_LONG:
             last[kind] = at
         if len(last) < (2 if enough <= _ENOUGH_TINY else 3):
             continue
         near = [known for known, place in last.items() if at - place <= distance]
-        if sum(_WEIGHT[known] for known in near) >= enough and any(known in anchors for known in near):
+        if sum(WEIGHT[known] for known in near) >= enough and any(known in anchors for known in near):
             return True
     return False
 
@@ -909,30 +505,30 @@ def _weighs(
 def _word_signs(words: list[bytes], seen: frozenset[bytes], *, is_latin: bool) -> Iterator[tuple[int, int]]:
     for at, word in enumerate(words):
         if word not in seen:
-            if not is_latin and word.startswith(_STEMS):
-                yield at, next(kind for stem, kind in _STEM_OF.items() if word.startswith(stem))
+            if not is_latin and word.startswith(STEMS):
+                yield at, next(kind for stem, kind in STEM_OF.items() if word.startswith(stem))
             continue
         before = words[at - 1] if at else b""
-        if word in _NUMBERS:
+        if word in NUMBERS:
             behind = words[at + 1 : at + 4]
-            if word != b"20" and not (behind and behind[0].startswith(b"%")):
-                yield at, _TOP
-            if word in behind and set(behind[: behind.index(word)]) <= _OUT_OF:
-                yield at, _EVAL
-                yield at, _TOP
+            if word != b"20" and (not behind or behind[0] in AFTER_SCORE or behind[0] in KIND_OF):
+                yield at, TOP
+            if word in behind and set(behind[: behind.index(word)]) <= OUT_OF:
+                yield at, EVAL
+                yield at, TOP
             continue
-        if word in _SELF_NOUNS and (
-            before in _SELF_BEFORE or word in _SELF_ALONE or (at > 1 and words[at - 2] in _POINTING)
+        if word in SELF_NOUNS and (
+            before in SELF_BEFORE or word in SELF_ALONE or (at > 1 and words[at - 2] in POINTING)
         ):
-            yield at, _SELF
-        elif word in _NOUNS:
-            is_named = (before in _RIVAL_BEFORE and word not in _ONLY_NAMED) or words[at + 1 : at + 2] in (
+            yield at, SELF
+        elif word in NOUNS:
+            is_named = (before in RIVAL_BEFORE and word not in ONLY_NAMED) or words[at + 1 : at + 2] in (
                 [b"a"],
                 [b"b"],
             )
-            if is_named or word not in _ONLY_NAMED:
-                yield at, _RIVAL if is_named else _NOUN
-        kind = _KIND_OF.get(word)
+            if is_named or word not in ONLY_NAMED:
+                yield at, RIVAL if is_named else NOUN
+        kind = KIND_OF.get(word)
         if kind is not None:
             yield at, kind
 
@@ -950,9 +546,6 @@ def _is_one_phrase_repeated(words: list[bytes]) -> bool:
         and len(set(words[:_REPEATED_FROM])) <= _REPEATED_FROM // 2
         and len(set(words)) * _FEWEST_REPEATS <= len(words)
     )
-
-
-# Disguises
 
 
 def _undisguised(text: str, data: bytes, words: list[bytes], seen: frozenset[bytes]) -> Iterator[str]:

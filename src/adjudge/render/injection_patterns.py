@@ -12,7 +12,10 @@ from __future__ import annotations
 _JUDGED = r"(?:response|answer|output|summary|essay|text|submission|candidate|reply|assistant|completion)"
 
 
-_PATTERN_RULES = r"(?:instructions?|prompts?|rules?|rubrics?|criteri(?:a|on)|guidelines?|directions?|scale|above|everything)"
+_PATTERN_RULES = (
+    r"(?:instructions?|prompts?|rules?|rubrics?|criteri(?:a|on)|guidelines?|directions?|scale|"
+    r"above|everything)"
+)
 
 
 _TOP_WORDS = r"(?:[0-9]{1,3}|full|maximum|max|perfect|highest|top|best|five|ten)"
@@ -47,7 +50,8 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     # Telling it which score to give or which response to choose.
     (
         _POINT_WORDS,
-        rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP_WORDS}\b",
+        rf"{_GIVING}[^.\n]{{0,12}}\b(?:this|the|my|its?|that|every|each|any|all)\b[^.\n]{{0,"
+        rf"24}}\b{_POINTS}\b[^.\n]{{0,8}}\b{_TOP_WORDS}\b",
     ),
     (
         _POINT_WORDS,
@@ -100,7 +104,8 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("verified", "rated", "graded", "scored", "certified", "judged", "approved"),
-        r"\b(?:verified|rated|graded|scored|certified|judged|approved)\b[^.\n]{0,60}\b(?:perfect|flawless|([0-9]{1,2}) "
+        r"\b(?:verified|rated|graded|scored|certified|judged|approved)\b[^.\n]{0,60}\b(?:perfect|flawless|"
+        r"([0-9]{1,2}) "
         r"?/ ?\1\b)",
     ),
     (
@@ -122,7 +127,8 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("<",),
-        r"</?(?:source_text|generated_response|response|response_[ab]|reference|instruction|summary|task|candidate)"
+        r"</?(?:source_text|generated_response|response|response_[ab]|reference|instruction|summary|task|"
+        r"candidate)"
         r"(?:-[0-9a-f]{1,16})?[ \t]{0,3}>",
     ),
     (
@@ -156,7 +162,8 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("grading", "scoring", "evaluating", "judging", "rating"),
         r"\bwhen "
-        r"(?:grading|scoring|evaluating|judging|rating)\b[^.\n]{0,60}\b(?:always|select|give|choose|output|assign|must)\b",
+        r"(?:grading|scoring|evaluating|judging|rating)\b[^.\n]{0,60}\b(?:always|select|give|choose|output|"
+        r"assign|must)\b",
     ),
     (
         ("ignore", "disregard", "forget"),
@@ -168,7 +175,8 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\b(?:score|rate|grade|mark) (?:this|it|my|the above)(?: "
         r"(?:response|answer|output|item|submission|text|one|entry|reply))? "
         r"(?:(?:as|with|at|an?|the) "
-        r")*(?:[0-9]{1,2}\b|highest|best|top|full|perfect|correct|excellent|generously|highly|positively|favou?rably)",
+        r")*(?:[0-9]{1,2}\b|highest|best|top|full|perfect|correct|excellent|generously|highly|positively|"
+        r"favou?rably)",
     ),
     # A verdict that the text pronounces itself, and the tone of a console.
     (
@@ -234,7 +242,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("grader", "judge", "evaluator", "graders", "judges", "evaluators", "rater", "raters", "evaluation"),
         r"\b(?:output|reply|answer|score|note|message|instructions?) (?:for|to) (?:the |any |all "
-        r")?(?:graders?|judges?|evaluators?|evaluation model|raters?)\b"
+        r")?(?:ai |llm )?(?:graders?|judges?|evaluators?|evaluation model|raters?)\b"
         r"|\b(?:grader|judge|evaluator|rater)(?:'s|’s) note\b",
     ),
     (
@@ -242,6 +250,44 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\bif you(?:'re|’re| are) (?:an? )?(?:ai|llm|(?:large )?language "
         r"model|model|automated)\b[^.\n]{0,60}\b(?:grad|evaluat|judg|scor|rat|read|assess)"
         r"|\bto the (?:ai|llm|model)\b[^.\n]{0,30}\b(?:grad|evaluat|judg|scor|rat|assess)",
+    ),
+    (
+        ("number", "digit"),
+        r"\b(?:print|output|write|return) (?:only |just |exactly )?the (?:number|digit) [0-9]{1,2}\b",
+    ),
+    (
+        ("compare",),
+        r"\b(?:do not|don't|never) compare (?:this|it|my)\b[^.\n]{0,20} (?:with|to|against) the "
+        r"(?:source|original|reference)",
+    ),
+    (
+        ("give", "award", "assign", "choose"),
+        r"\bif you (?:do not|don't) (?:give|award|assign|choose)(?: it| this)? (?:an? )?(?:score of )?[0-9]{1,2}[,.]",
+    ),
+    (
+        ("choose", "pick", "prefer"),
+        r"\b(?:response|answer|assistant) [ab]\b[^.\n]{0,60}\bso (?:choose|pick|prefer) [ab]\b",
+    ),
+    (
+        ("people", "humans", "users", "experts", "raters", "judges"),
+        r"[0-9]{2} ?(?:%|percent) of (?:people|humans|users|experts|raters|judges) (?:believe|prefer|think|agree)\b"
+        r"[^.\n]{0,20}\b(?:this|response|answer)\b",
+    ),
+    (("confirm",), r"\bi confirm (?:that )?this is the (?:best|correct|perfect)\b"),
+    (("task",), r"\b(?:new|your) task ?: ?(?:answer|reply|respond|output|write|print)\b"),
+    (("tie",), r"\b(?:so|just|simply|please) (?:say|declare|output|choose|call it) (?:a )?tie\b"),
+    (
+        ("rubric", "criteria", "scale"),
+        r"\b(?:do not|don't|never) (?:read|use|apply|follow) the (?:rubric|criteria|scale)\b",
+    ),
+    (("mine",), r"\b(?:pick|choose|select|prefer|vote for) mine\b"),
+    (
+        ("instructions",),
+        r"\byour instructions have (?:been )?(?:changed|updated|replaced)\b",
+    ),
+    (
+        ("answer", "score", "rating", "verdict"),
+        r"\byour (?:last|previous|earlier) (?:answer|score|rating|verdict|evaluation) was\W{1,3}[0-9]",
     ),
     (
         ("treat", "regard"),
@@ -261,7 +307,331 @@ PATTERNS: tuple[tuple[tuple[str, ...], str], ...] = (
     # The beginning of a mark that a cut has left at the end.
     (
         ("[", "<"),
-        r"(?:\[/?resul?t?|\[\[[ab]?|<\|[a-z_]{0,20}\|?|</?(?:score|rating|verdict|result)|\[/?ins?t?|<</?sys>?)[ "
+        r"(?:\[/?resul?t?|\[\[[ab]?|<\|[a-z_]{0,20}\|?|</?(?:score|rating|verdict|result)|\[/?ins?t?|"
+        r"<</?sys>?)[ "
         r"\t]{0,3}[0-9ab]{0,2}\s{0,3}\Z",
     ),
 )
+
+_IN_GERMAN: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("ignorieren", "ignoriere", "ignorier", "vergiss", "vergessen", "missachte", "missachten"),
+        r"\b(?:ignorieren?|ignorier|vergiss|vergessen sie|missachten?)\b[^.\n]{0,40}"
+        r"(?:anweisung|vorgabe|kriteri|regeln?\b|rubrik|prompt|alles,? was (?:oben|davor|vorher|bisher)|"
+        r"(?:vorherig|bisherig|obig)e)",
+    ),
+    (
+        ("systemnachricht", "systemmeldung", "systemhinweis", "systemanweisung"),
+        r"^\W{0,8}system(?:nachricht|meldung|hinweis|anweisung)\W{0,3}:",
+    ),
+    (
+        ("ki", "sprachmodell", "llm", "modell"),
+        r"\b(?:falls|wenn|sofern) (?:du|sie|ihr) (?:eine? )?(?:ki|sprachmodell|llm|modell)\b[^.\n]{0,60}"
+        r"(?:bewert|beurteil|prüf|benot)",
+    ),
+    (("antwort",), r"\b(?:wählen? (?:sie )?|bevorzugen? (?:sie )?|nimm )(?:die )?antwort [ab12]\b"),
+    (
+        ("ende",),
+        r"\bende (?:der|des|dieser|dieses) (?:antwort|textes|beispiels|aufgabe)\b\W{1,8}"
+        r"(?:end)?(?:bewertung|note|punkte|urteil|ergebnis)\b",
+    ),
+    (
+        ("bist", "sind"),
+        r"\b(?:du bist|sie sind) (?:jetzt|nun|ab jetzt|ab sofort|von nun an)\b[^.\n]{0,30}"
+        r"(?:lehrer|prüfer|gutachter|richter|bewerter|juror|modus|assistent)",
+    ),
+    (
+        ("zahl", "ziffer"),
+        r"\b(?:schreiben?|gib|geben sie|antworten?)\b[^.\n]{0,30}\bnur (?:mit )?(?:die|der|eine|einer) "
+        r"(?:zahl|ziffer) [0-9]{1,2}\b",
+    ),
+    (
+        ("bestnote", "punktzahl", "punkte", "note", "wertung", "noten"),
+        r"\b(?:alle|jede[rs]?|diese[rs]?) (?:antwort|text|zusammenfassung)\w{0,3} (?:erh[aä]lt|erhalten|verdient|"
+        r"verdienen|bekommt|bekommen)\b[^.\n]{0,20}(?:bestnote|höchst|vollen? punkt|maximal|beste note)",
+    ),
+    (
+        ("hinweis", "achtung", "an", "liebe", "lieber", "nachricht"),
+        r"\b(?:achtung|hinweis (?:an|für)|nachricht an|liebe|lieber)(?: die| den| das)?:? "
+        r"(?:bewerter|prüfer|gutachter|bewertungsmodell|juror|ki\b)",
+    ),
+    (("skala",), r"skala (?:ist|wurde) (?:jetzt |nun )?umge(?:kehrt|dreht)"),
+    (
+        ("vergleiche", "vergleichen"),
+        r"\bvergleichen? (?:sie )?(?:diesen|diese|dieses|es|ihn)\b[^.\n]{0,20} nicht mit (?:der|dem) "
+        r"(?:quelle|vorlage|original|text)",
+    ),
+    (
+        ("als",),
+        r"\bals (?:entwickler|autor|administrator|betreiber)\w*\b[^.\n]{0,40}"
+        r"\b(?:erlaube|ermächtige|befehle|autorisiere)\b",
+    ),
+    (("antwort",), r"\bdeine (?:letzte|vorige|vorherige) antwort war\W{1,3}[0-9]"),
+    (
+        ("antwort",),
+        r"\bantwort [ab12] (?:ist|hat|gewinnt)\b[^.\n]{0,20}(?:sieger|gewinner|gewonnen|haushoch)",
+    ),
+    (("zahl", "ziffer"), r"\bgib\b[^.\n]{0,30}\b(?:genau|nur|bloß) (?:die )?(?:zahl|ziffer) [0-9]{1,2}\b"),
+    (("anweisungen",), r"\bdeine anweisungen (?:haben sich|wurden) geändert"),
+    (
+        ("punkte", "punktzahl"),
+        r"\b(?:gib|vergib|geben sie|schenk)\b[^.\n]{0,30}\b(?:volle|alle|maximale) punkt",
+    ),
+    (("aufgabe",), r"\bneue aufgabe ?: ?(?:antworte|schreib|gib|sag)"),
+    (("unentschieden",), r"\bsag(?:e|en sie)? (?:einfach |nur |bitte )?unentschieden"),
+    (
+        ("kriterien", "rubrik", "skala"),
+        r"\b(?:lies|lesen sie|beachten?|befolgen?)(?: sie)? die (?:kriterien|rubrik|skala) nicht",
+    ),
+)
+
+
+_IN_FRENCH: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("ignore", "ignorez", "oublie", "oubliez", "compte", "abstraction", "applique", "appliquez"),
+        r"\b(?:ignorez?|oubliez?|ne (?:tiens|tenez) pas compte|(?:fais|faites) abstraction|"
+        r"n['’]appliquez? pas)\b[^.\n]{0,40}"
+        r"(?:consigne|instruction|grille|barème|critère|règles?\b|ci-dessus|qui précède)",
+    ),
+    (("message", "note", "consigne"), r"^\W{0,8}(?:message|note|consigne) (?:du )?système[ \t]{0,3}[:：]"),
+    (
+        ("ia", "llm", "intelligence", "es"),
+        r"\bsi (?:tu es|vous êtes) (?:une?|l['’])? ?(?:modèle|ia|llm|intelligence)\b[^.\n]{0,60}"
+        r"(?:évalu|not(?:er|es|ez)\b|juge|corrige)",
+    ),
+    (("choisis", "choisissez"), r"\bchois(?:is|issez) (?:la )?(?:réponse|option) [ab12]\b"),
+    (
+        ("fin",),
+        r"\bfin (?:de la|du|de l['’]) ?(?:réponse|texte|exemple)\b\W{1,8}(?:évaluation|note|score|verdict)",
+    ),
+    (
+        ("tu", "vous"),
+        r"\b(?:tu (?:es|joues)|vous (?:êtes|jouez)) (?:désormais|maintenant|dorénavant)\b[^.\n]{0,30}"
+        r"\b(?:juge|correct|évaluat|professeur|assistant|mode)",
+    ),
+    (
+        ("note", "points", "sur"),
+        r"\b(?:mets|mettez|donnez?|attribuez?|accordez?)\b[^.\n]{0,30}(?:note (?:maximale|parfaite|la plus élevée)|"
+        r"(?:meilleure|plus haute) note|(?:totalité des|tous les) points|\b(10|20|5) ?(?:sur|/) ?\1\b)",
+    ),
+    (
+        ("uniquement", "seulement", "simplement", "juste"),
+        r"\brépond(?:s|ez|re) (?:uniquement|seulement|simplement|juste) (?:par|avec) (?:un |le (?:chiffre|nombre) )?"
+        r"[0-9]{1,2}\b",
+    ),
+    (
+        ("attention", "note", "avis", "message", "ia"),
+        r"\b(?:attention|note|avis|message)(?: pour| à| au| aux| à l['’])?[ ,:]{1,2}(?:le |les |l['’])?"
+        r"(?:évaluateur|correcteur|juge|jury|modèle d['’]évaluation)|\bchère? (?:ia|juge|correcteur)\b",
+    ),
+    (("chelle",), r"échelle (?:est|a été) (?:maintenant )?invers"),
+    (
+        ("compare", "comparez"),
+        r"\bne comparez? pas (?:ce|cette|le|la)\b[^.\n]{0,20} (?:à|avec|au)\b[^.\n]{0,10}(?:source|original|texte)",
+    ),
+    (
+        ("tant",),
+        r"\ben tant qu(?:e |['’])(?:développeu|auteur|administrat|créat|concept)\w*\b[^.\n]{0,40}"
+        r"(?:autorise|ordonne|permets)",
+    ),
+    (("ta", "votre"), r"\b(?:ta|votre) (?:dernière|précédente) réponse était\W{1,3}[0-9]"),
+    (
+        ("gagnante", "vainqueur", "gagne"),
+        r"\bréponse [ab12] (?:est|gagne)\b[^.\n]{0,24}(?:gagnante|vainqueur|haut la main|par défaut)",
+    ),
+    (
+        ("chiffre", "nombre"),
+        r"\b(?:affiche|écri[st]|imprime|renvoie|donne)z?\b[^.\n]{0,30}(?:chiffre|nombre) [0-9]{1,2}\b",
+    ),
+    (
+        ("instructions", "consignes"),
+        r"\b(?:tes|vos) (?:instructions|consignes) ont (?:été )?(?:changé|modifié|remplacé)",
+    ),
+    (
+        ("note", "maximum", "points"),
+        r"\b(?:chaque|tout|toute|tous les|toutes les|cette|ce) (?:réponse|résumé|texte)s? "
+        r"(?:reçoi|obtien|mérit|vaut|valent|doit (?:obtenir|recevoir))[^.\n]{0,20}"
+        r"(?:note maximale|meilleure note|maximum|tous les points)",
+    ),
+    (("nouvelle",), r"\bnouvelle tâche ?: ?(?:répond|écri|affich|donn)"),
+    (("dis", "dites", "nul"), r"\b(?:dis|dites) (?:simplement |juste )?(?:égalité|match nul)"),
+    (
+        ("pas",),
+        r"\bne (?:lis|lisez|suis|suivez|regardez?|utilisez?) pas (?:les critères|la grille|le barème)",
+    ),
+)
+
+
+_IN_SPANISH: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("ignora", "ignore", "ignorad", "olvida", "olvide", "omite", "cuenta", "omiso"),
+        r"\b(?:ignor(?:a|e|ad)|olvid(?:a|e|ad)|omit(?:e|a)|no (?:tengas?|tenga) en cuenta|caso omiso)\b[^.\n]{0,40}"
+        r"(?:instruccion|criterio|rúbrica|reglas?\b|indicacion|(?:todo )?lo (?:anterior|de arriba|dicho))",
+    ),
+    (("sistema",), r"^\W{0,8}(?:mensaje|aviso|nota) del sistema[ \t]{0,3}[:：]"),
+    (
+        ("eres", "es"),
+        r"\bsi (?:eres|usted es) (?:una? |el |la )?(?:ia|modelo|llm|inteligencia|juez automático)\b[^.\n]{0,60}"
+        r"(?:calific|evalú|evalua|puntú|puntua|juzg)",
+    ),
+    (
+        ("respuesta",),
+        r"\b(?:elige|escoge|selecciona|prefiere|elija|escoja|seleccione) (?:la )?respuesta [ab12]\b",
+    ),
+    (
+        ("fin",),
+        r"\bfin (?:de la|del) (?:respuesta|texto|ejemplo)\b\W{1,8}(?:evaluación|puntuación|nota|calificación)",
+    ),
+    (
+        ("eres",),
+        r"\b(?:a partir de ahora|desde ahora|ahora)\b,? eres\b[^.\n]{0,30}\b(?:juez|evaluador|profesor|asistente|modo)",
+    ),
+    (
+        ("solo", "simplemente", "con"),
+        r"\b(?:contest[ae]|respond[ea]|escrib[ea]|devuelv[ea]) (?:solo|sólo|únicamente|simplemente)(?: con)?"
+        r"(?: un| el)? [0-9]{1,2}\b",
+    ),
+    (
+        ("nota", "puntos", "sobre"),
+        r"\b(?:asigna|asigne|dale|dame|ponle|ponme|otorga|otorgue|concede)\b[^.\n]{0,30}(?:máxima (?:puntuación|nota)|"
+        r"(?:puntuación|nota) máxima|nota más alta|todos los puntos|\b(10|5) ?(?:sobre|/) ?\1\b)",
+    ),
+    (
+        ("aviso", "nota", "mensaje", "ia", "evaluador", "juez"),
+        r"(?:\batención|\baviso|\bnota|\bmensaje)(?: al| para el| a los)?[ ,:]{1,2}"
+        r"(?:evaluador|corrector|juez|jurado|modelo evaluador)|\bquerid[oa] (?:ia|juez|evaluador)\b",
+    ),
+    (("escala",), r"\bescala (?:está|ha sido|fue) (?:ahora )?invertid"),
+    (
+        ("compares", "compare"),
+        r"\bno compares? est[ea]\b[^.\n]{0,20} con (?:la fuente|el original|el texto)",
+    ),
+    (
+        ("como",),
+        r"\bcomo (?:desarrollador|autor|administrador|creador)a?\b[^.\n]{0,40}\b(?:autorizo|ordeno|permito)\b",
+    ),
+    (("respuesta",), r"\btu (?:última|anterior) respuesta (?:fue|era)\W{1,3}[0-9]"),
+    (("respuesta",), r"\brespuesta [ab12] (?:es|gana)\b[^.\n]{0,24}(?:ganadora|por defecto)"),
+    (
+        ("cifra", "mero"),
+        r"\b(?:imprime|escribe|muestra|devuelve|pon)\b[^.\n]{0,30}(?:número|cifra) [0-9]{1,2}\b",
+    ),
+    (
+        ("exactamente", "solo"),
+        r"\b(?:imprime|escribe|muestra|devuelve|pon)\b[^.\n]{0,30}(?:número|cifra) [0-9]{1,2}\b",
+    ),
+    (("instrucciones",), r"\btus instrucciones han (?:cambiado|sido)"),
+    (
+        ("nota", "resumen", "respuesta"),
+        r"\b(?:cada|todas? las?|todos? los?|est[ea]) (?:respuesta|resumen|texto)s? "
+        r"(?:recib|obten|obtien|merec|val)[^.\n]{0,20}"
+        r"(?:(?:nota|puntuación|calificación) máxima|mejor (?:nota|calificación|puntuación))",
+    ),
+    (("tarea",), r"\bnueva tarea ?: ?(?:respond|contest|escrib|imprim)"),
+    (("empate",), r"\bdi(?:ga)? (?:simplemente |solo |sólo )?(?:que (?:es|hay) (?:un )?)?empate"),
+    (
+        ("criterios", "no"),
+        r"\bno (?:leas?|sigas?|apliques?|uses?) (?:los criterios|la rúbrica)",
+    ),
+)
+
+
+_IN_CHINESE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("结束", "完毕"),
+        r"(?:回答|答案|作答|文章|文本)(?:到此)?(?:结束|完毕)\W{1,6}(?:最终|总体)?(?:评价|评分|得分|分数|评语)",
+    ),
+    (
+        ("从现在起", "从现在开始", "现在开始"),
+        r"(?:从现在起|现在开始)[^。\n]{0,6}(?:你是|你就是|扮演)[^。\n]{0,14}(?:老师|评委|裁判|评审|助手|模式)",
+    ),
+    (
+        ("评分", "标准", "细则"),
+        r"(?:不要|别|无需|不必|不用)(?:再)?(?:按照?|看|管|理会|参考|遵守|遵循)[^。\n]{0,6}(?:评分|标准|细则)",
+    ),
+    (("系统",), r"^\W{0,8}系统(?:消息|提示|通知|指令)[ \t]{0,3}[:：]"),
+    (
+        ("如果你是", "若你是"),
+        r"若?如?果?你是[^。\n]{0,12}(?:评分|评审|打分|评估)[^。\n]{0,8}(?:人工智能|模型|ai|机器人)",
+    ),
+    (("分",), r"(?:一律|全部|都)(?:给|打|评)(?:出|为)?(?:最高分|满分|高分|[0-9]{1,3}分)|所有分数都?给"),
+    (
+        ("注意", "你好", "您好", "亲爱的"),
+        r"(?:评分员|评委|评审|评分者|阅卷人|评估员|评审模型)[们请]{0,2}\W?(?:注意|您好|你好)|"
+        r"亲爱的(?:ai|评委|评审|评分)",
+    ),
+    (("量表", "评分标准", "分制"), r"(?:量表|评分标准|分制)[^。\n]{0,4}(?:是反的|颠倒|反过来)"),
+    (("原文", "来源"), r"不要[^。\n]{0,8}(?:与|和|跟)(?:原文|来源|原始文本)(?:进行)?(?:比较|对比|核对)"),
+    (("作为",), r"作为[^。\n]{0,10}(?:开发者|作者|管理员|创建者|负责人)\W?我(?:授权|命令|允许|要求)"),
+    (("上次", "上一次", "之前"), r"你(?:上一次|上次|之前)的(?:回答|评分|打分)是\W{0,2}[0-9]"),
+    (("赢家", "获胜", "胜出"), r"(?:回答|答案|助手)\W?[ab12][^。\n]{0,4}(?:赢家|获胜|胜出)"),
+    (
+        ("打印", "输出", "回复"),
+        r"(?:只|仅|直接)(?:需|要)?(?:打印|输出|回复)[^。\n]{0,4}?[0-9]{1,2}(?![0-9年月日])",
+    ),
+    (("指令", "任务", "指示"), r"你的(?:指令|任务|指示)(?:已经?|现在)?(?:更改|改变|变更|更新|改为)"),
+    (
+        ("满分", "最高分", "最高评分", "高分"),
+        r"(?:每一?篇|每个|所有|该|本|这个|这篇)(?:摘要|回答|文章|答案|回复)[^。\n]{0,4}"
+        r"(?:获得|得到|评为|给)[^。\n]{0,4}(?:满分|最高分|最高评分|高分)",
+    ),
+    (("新任务",), r"新任务\s?[:：]\s?(?:回答|输出|打|写)"),
+    (("平局",), r"(?:直接|就|只需)(?:说|判|选)(?:是|为)?平局"),
+    (("标准", "准则", "细则"), r"不要(?:读|看|用|管)[^。\n]{0,4}(?:评分)?(?:标准|准则|细则)[,，。]"),
+)
+
+
+_IN_KOREAN: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("채점", "평가 기준", "루브릭"),
+        r"(?:채점표|채점 ?기준|평가 ?기준|루브릭)[^.\n]{0,4} ?(?:따르지|무시|보지|적용하지|신경 ?쓰지)",
+    ),
+    (("시스템",), r"^\W{0,8}시스템 ?(?:메시지|공지|알림|프롬프트)[ \t]{0,3}[:：]"),
+    (
+        ("라면",),
+        r"(?:당신이|네가|너가)[^.\n]{0,16}(?:평가|채점|심사)[^.\n]{0,8}(?:ai|인공지능|모델|언어모델)(?:이?라면)",
+    ),
+    (("선택", "고르", "골라"), r"(?:응답|답변|답안) ?[ab12](?:를|을) (?:선택|고르|골라)"),
+    (
+        ("끝", "종료"),
+        r"(?:답변|응답|본문)(?:의)? ?(?:끝|종료)\W{1,6}(?:최종 )?(?:평가|점수|채점)",
+    ),
+    (
+        ("지금부터", "이제부터", "앞으로"),
+        r"(?:지금부터|이제부터|앞으로) (?:너는|당신은|넌)[^.\n]{0,20}(?:심사위원|채점자|평가자|선생님|교사|모드)",
+    ),
+    (
+        ("점",),
+        r"(?:만점|[0-9]{1,2}점|(?:최고|높은|좋은) 점수|최고점)(?:을|를|만|으로)?\s{0,2}"
+        r"(?:주시기|주길|매기십|매기세|매겨|부여해|부탁|처리합)",
+    ),
+    (
+        ("평가자", "채점자", "심사위원", "친애하는"),
+        r"(?:평가자|채점자|심사위원)(?:님|들)?(?:께|에게)?[ :,]{1,2}(?:주의|공지|알림|안내|참고)|"
+        r"친애하는 (?:ai|심사|평가|채점)",
+    ),
+    (("척도", "점수 체계"), r"(?:척도|점수 체계)[^.\n]{0,4} (?:반대|거꾸로|뒤집)"),
+    (("비교하지",), r"(?:원문|출처|원본)[^.\n]{0,4} ?비교하지"),
+    (
+        ("로서", "개발자입니다", "관리자입니다"),
+        r"(?:개발자|관리자|제작자|운영자)(?:로서|입니다)[^\n]{0,30}(?:허가|허용|승인|명령|건너)",
+    ),
+    (
+        ("답은", "답변은", "응답은", "점수는"),
+        r"(?:당신의|너의|네) (?:마지막|이전|지난) (?:답|답변|응답|점수)은? ?[0-9]",
+    ),
+    (("승자", "우승", "이겼"), r"(?:응답|답변|답안) ?[ab12](?:가|이)[^.\n]{0,8}(?:승자|우승|이겼)"),
+    (("숫자",), r"숫자 ?[0-9]{1,2}(?:만|을|를)? ?(?:출력|적으|적어|쓰세|써|답하)"),
+    (("변경", "바뀌"), r"(?:당신|너)의 (?:지시|임무|지침)[^.\n]{0,8}(?:변경|바뀌)"),
+    (
+        ("만점", "최고"),
+        r"(?:모든|이|본|각) (?:요약|답변|응답|글)[은는이가]? ?[^.\n]{0,6}(?:만점|최고 ?점수|최고점)[을를]? "
+        r"?(?:받|주어|얻)",
+    ),
+    (("새",), r"새(?:로운)? (?:과제|작업|임무)\s?[:：]"),
+    (("무승부",), r"무승부라고 (?:하|말|답)"),
+    (("기준", "루브릭"), r"(?:평가 ?기준|루브릭|^기준)[을를]? ?(?:읽지|보지|쓰지) (?:마|말)"),
+)
+
+
+PATTERNS += (*_IN_GERMAN, *_IN_FRENCH, *_IN_SPANISH, *_IN_CHINESE, *_IN_KOREAN)

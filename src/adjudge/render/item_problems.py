@@ -60,7 +60,7 @@ def _rubric_problems(protocol: Protocol, item: Item) -> list[str]:
             f"protocol {protocol.id} needs a rubric. Give one with --rubric FILE, or as a field "
             "'rubric' of the item (or orig_criteria, orig_score1_description, …)."
         ]
-    if not protocol.criterion_text:
+    if not protocol.criterion_text and not protocol.asked_criteria:
         return [f'protocol {protocol.id} needs a criterion. Give one with --criterion "…" or --rubric FILE.']
     return []
 
@@ -101,7 +101,10 @@ def images_in(protocol: Protocol, item: Item) -> bool:
 
 
 def _example_problems(protocol: Protocol) -> list[str]:
-    """Prompts with slots for one example need exactly one; others take any number. Examples show no images."""
+    """Prompts with slots for one example need exactly one; others take any number. Examples show no
+    images."""
+    if not protocol.examples and not protocol.alias:
+        return []
     values = [value for example in protocol.examples for value in example.fields.values()]
     if any(isinstance(entry, Message) and entry.images for value in values for entry in value):
         return [

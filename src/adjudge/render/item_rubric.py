@@ -57,7 +57,8 @@ class ItemRubric(NamedTuple):
 
 
 def rubric_in(fields: Mapping[str, FieldValue]) -> ItemRubric | None:
-    """The rubric in an item's fields: a criterion and a text for each level; none where the item brings none."""
+    """The rubric in an item's fields: a criterion and a text for each level; none where the item brings
+    none."""
     levels = {
         float(match[1]): text
         for name, text in fields.items()

@@ -12,16 +12,31 @@ from copy import copy
 from msgspec import structs
 
 from ..errors import DataError, ProtocolError
-from ..records import Example, FieldValue, Image, Item, Message, Order, Protocol, Rendered, Scale
+from ..records import (
+    EMPTY_RESPONSE,
+    Example,
+    FieldValue,
+    Image,
+    Item,
+    Message,
+    Order,
+    Protocol,
+    Rendered,
+    Scale,
+    is_empty,
+)
 from .fence import fenced
 from .fields import entry_texts, field_text, numbered_text
 from .injection import suspicions
 from .item_problems import problems_of
 from .item_rubric import ItemRubric, rubric_in
-from .rubric_text import rubric_part, rubric_text
+from .rubric_text import criteria_text, rubric_part, rubric_text
 from .slots import parts_of, slots_of
 from .transcript import CUT, transcript
 from .written_answer import number_text
+
+EMPTY = "(empty)"
+"""What the judge sees in the place of an empty response."""
 
 
 def render(
@@ -37,9 +52,9 @@ def render(
         raise DataError("\n".join(f"{where}: {problem}" for problem in problems))
     filler = Filler(protocol, item, order)
     messages = _messages(protocol, filler)
-    flags = ["input_missing"] if any(name not in absent for name in filler.missing) else []
-    if filler.is_cut:
-        flags.append(CUT)
+    is_missing = filler.is_unfilled or any(name not in absent for name in filler.missing)
+    flags = ["input_missing"] if is_missing else []
+    flags += filler.flags()
     suspected = {flag for text in filler.texts.values() for flag in suspicions(text)}
     targets = targets_of(protocol)
     if len(targets) == 2:
@@ -75,12 +90,13 @@ class Filler:
         names = (*protocol.inputs, *protocol.optional, "rubric")
         self.texts: dict[str, str] = {}
         self.images: tuple[Image, ...] = ()
-        self.is_cut = False
+        self.is_cut = self.is_empty = False
         for name in names:
             source = _swapped(name, names) if order == "ba" else name
             field = protocol.field_for(source, item.fields)
             if field is not None:
                 self.texts[name] = self._shown(name, item.fields[field])
+        self.is_unfilled = protocol.not_given in self.texts.values()
         self.item_rubric = self._brought_rubric(item)
         self._is_exchanged = False
 
@@ -98,6 +114,9 @@ class Filler:
 
     def _shown(self, name: str, value: FieldValue) -> str:
         """The text of a field; its images are numbered in the order in which the judge sees them."""
+        if name in self.protocol.judged_inputs and is_empty(value):
+            self.is_empty = True
+            return EMPTY
         if name in self.protocol.numbered:
             return numbered_text(entry_texts(value))
         is_transcript = not isinstance(value, str) and (
@@ -110,6 +129,10 @@ class Filler:
         self.images += shown.images
         self.is_cut = self.is_cut or shown.is_cut
         return shown.text
+
+    def flags(self) -> list[str]:
+        """What is unusual about the shown texts."""
+        return [*([CUT] if self.is_cut else []), *([EMPTY_RESPONSE] if self.is_empty else [])]
 
     def exchanged(self, first: str, second: str) -> Filler:
         """The same with two inputs exchanged, also in the examples."""
@@ -210,6 +233,8 @@ def _protocol_value(protocol: Protocol, name: str) -> str:
     """The value of a slot that does not come from the item."""
     if name == "rubric":
         return rubric_text(protocol, protocol.rubric) if protocol.rubric else ""
+    if name == "criterion" and protocol.asked_criteria:
+        return criteria_text(protocol)
     if name == "criterion":
         return protocol.criterion_text or (protocol.rubric.criterion if protocol.rubric else "")
     if name == "steps":

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import get_args
 
 import msgspec
+from msgspec import structs
 
 from ..errors import DataError, ProtocolError
 from ..records import (
@@ -23,6 +24,7 @@ from ..records import (
     Order,
     Protocol,
     Question,
+    QuestionForm,
     QuestionType,
     Rendered,
     Scale,
@@ -32,8 +34,8 @@ from .fields import field_text
 from .injection import suspicions
 from .item_problems import problems_of
 from .prompt import Filler, constants_of
+from .question_forms import in_form
 from .slots import parts_of
-from .transcript import CUT
 from .written_answer import number_text
 
 INPUT = "input"
@@ -41,6 +43,9 @@ INPUT = "input"
 
 MOST_OPTIONS = 255
 """The most options of a question that OpenAI's format takes."""
+
+_PARTS = 10
+"""Of a scale without a step and without whole numbers between its ends."""
 
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _encode = msgspec.json.Encoder().encode
@@ -69,10 +74,12 @@ def render_questions(
     messages = [Message(INPUT, text, name=name) for name, text in texts.items()]
     if filler.images:
         # A model that takes no images refuses the item before the run.
-        messages[-1] = msgspec.structs.replace(messages[-1], images=filler.images)
+        messages[-1] = structs.replace(messages[-1], images=filler.images)
     messages.append(Message(QUESTIONS, _encoded(protocol, elements)))
-    is_missing = any(name not in texts and name not in absent for name in protocol.optional)
-    flags = [*(["input_missing"] if is_missing else []), *([CUT] if filler.is_cut else [])]
+    is_missing = filler.is_unfilled or any(
+        name not in texts and name not in absent for name in protocol.optional
+    )
+    flags = [*(["input_missing"] if is_missing else []), *filler.flags()]
     suspected = {flag for text in texts.values() for flag in suspicions(text)}
     return Rendered(tuple(messages), (*flags, *sorted(suspected)))
 
@@ -88,24 +95,46 @@ def _encoded(protocol: Protocol, elements: Sequence[int]) -> str:
 
 
 def questions_of(protocol: Protocol, elements: Sequence[int] = ()) -> tuple[Question, ...]:
-    """The questions that a protocol asks; one for each criterion, subject and element, and one for a choice."""
-    instructions = instructions_of(protocol)
+    """The questions that a protocol asks; one for each criterion, subject and element, and one for a
+    choice."""
     questions: list[Question] = []
     for criterion, subject in _asked(protocol):
         scale = protocol.criteria[criterion]
         assert scale is not None
         kind, options, is_class = _form_of(protocol, criterion, scale)
+        if not is_class:
+            kind, options = in_form(kind, options, protocol.question_form) or (kind, options)
+        instructions = instructions_of(protocol, criterion)
         about = _about(protocol, criterion, subject)
         for element in elements or (None,):
             text = "\n\n".join(filter(None, (instructions, about, _about_element(element))))
-            if kind == "predicate":
-                text = f"{text}\n\nTrue means: {_said(options[1])}\nFalse means: {_said(options[0])}"
+            text = _with_meanings(text, kind, options)
             parts = (criterion, subject and f"response_{subject}", None if element is None else str(element))
             name = "-".join(filter(None, parts))
             questions.append(Question(name, kind, text, options, criterion, subject, element, is_class))
     if _has_choice(protocol, bool(questions)):
-        questions.append(Question("choice", "choice", instructions, _choices(protocol)))
+        questions.append(_choice_question(protocol, instructions_of(protocol)))
     return tuple(_with_names(questions))
+
+
+def _choice_question(protocol: Protocol, instructions: str) -> Question:
+    """Which response of a pair is better."""
+    options = _choices(protocol)
+    kind, options = in_form("choice", options, protocol.question_form) or ("choice", options)
+    return Question("choice", kind, _with_meanings(instructions, kind, options), options)
+
+
+def _with_meanings(text: str, kind: QuestionType, options: Sequence[Option]) -> str:
+    """The instructions of a predicate with what true and false mean."""
+    if kind != "predicate":
+        return text
+    return f"{text}\n\nTrue means: {_said(options[1])}\nFalse means: {_said(options[0])}"
+
+
+def has_question_form(protocol: Protocol, form: QuestionForm) -> bool:
+    """Whether at least one question of a protocol can be put in this form."""
+    usual = questions_of(protocol)
+    return any(in_form(asked.type, asked.options, form) is not None for asked in usual if not asked.is_class)
 
 
 def has_levels_without_text(protocol: Protocol) -> list[str]:
@@ -118,10 +147,27 @@ def has_levels_without_text(protocol: Protocol) -> list[str]:
     ]
 
 
-def instructions_of(protocol: Protocol) -> str:
+def criteria_without_step(protocol: Protocol) -> dict[tuple[float, ...], list[str]]:
+    """The levels that are offered for scales without a step, each with the criteria."""
+    offered: dict[tuple[float, ...], list[str]] = {}
+    for name, scale in protocol.criteria.items():
+        if scale is not None and scale.step is None and not (protocol.answer.options or scale.is_nominal):
+            offered.setdefault(tuple(offered_levels(scale)), []).append(name)
+    return offered
+
+
+def shows_examples(protocol: Protocol) -> bool:
+    """Whether the instructions are the protocol's prompt, which has the examples in it."""
+    is_of_user = protocol.asked_criteria or protocol.criterion_text or protocol.rubric is not None
+    return not is_of_user
+
+
+def instructions_of(protocol: Protocol, criterion: str = "") -> str:
     """The criterion in words: the user's, or the protocol's
     prompt with the names of the inputs in their places.
     """
+    if (asked := protocol.asked_criteria.get(criterion)) is not None:
+        return "\n".join((asked.text, *(f"{number}. {step}" for number, step in enumerate(asked.steps, 1))))
     rubric = protocol.rubric
     if protocol.criterion_text or rubric is not None:
         lines = [protocol.criterion_text or (rubric.criterion if rubric is not None else "")]
@@ -142,7 +188,7 @@ def _named_slots(protocol: Protocol) -> Iterator[str]:
         if part.slot is None:
             continue
         name = protocol.alias.get(part.slot, part.slot)
-        if name in inputs:
+        if name in inputs or (name.startswith("example.") and not protocol.examples):
             yield f"[{name}]"
         else:
             text = filler.value(part.slot)
@@ -180,7 +226,7 @@ def _form_of(
         if len(options) == len(worths) == 2 and None not in worths:
             return "predicate", tuple(sorted(options, key=lambda option: option.value or 0.0)), False
         return "choice", options, False
-    values = scale.values(MOST_OPTIONS + 1)
+    values = offered_levels(scale)
     if len(values) < 2:
         raise ProtocolError(
             f"protocol {protocol.id}: criterion '{criterion}' has no levels that a decision model "
@@ -194,6 +240,18 @@ def _form_of(
     if len({option.label for option in options}) < len(options):
         raise ProtocolError(f"protocol {protocol.id}: two levels of '{criterion}' have one name. Rename one.")
     return "predicate" if len(options) == 2 else "score", options, False
+
+
+def offered_levels(scale: Scale) -> list[float]:
+    """The levels that a question offers, lowest first; empty where a scale is unbounded or has too many.
+
+    A scale without a step is offered its whole numbers, or eleven levels where these are fewer than three.
+    """
+    if scale.step is not None or scale.low is None or scale.high is None:
+        return scale.values(MOST_OPTIONS + 1)
+    width = scale.high - scale.low
+    step = 1.0 if width >= 2 and width.is_integer() else width / _PARTS
+    return structs.replace(scale, step=step).values(MOST_OPTIONS + 1)
 
 
 def _choices(protocol: Protocol) -> tuple[Option, ...]:
@@ -232,4 +290,4 @@ def _with_names(questions: Sequence[Question]) -> Iterator[Question]:
         if not name or name in taken:
             name = f"q{number}"
         taken.add(name)
-        yield question if name == question.name else msgspec.structs.replace(question, name=name)
+        yield question if name == question.name else structs.replace(question, name=name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..errors import DataError
-from ..records import Protocol, Rubric
+from ..records import AskedCriterion, Protocol, Rubric, Scale
 from .slots import slots_of
 from .written_answer import number_text
 
@@ -17,6 +19,29 @@ def rubric_text(protocol: Protocol, rubric: Rubric) -> str:
         ]
     has_criterion_slot = "criterion" in slots_of(protocol.user_text)
     return "\n".join(levels if has_criterion_slot else [rubric.criterion, *levels])
+
+
+def criteria_text(protocol: Protocol) -> str:
+    """Several criteria of the user's, each under its name with its scale, levels and steps."""
+    return "\n\n".join(
+        "\n".join(_criterion_lines(name, asked, protocol.criteria[name]))
+        for name, asked in protocol.asked_criteria.items()
+    )
+
+
+def _criterion_lines(name: str, asked: AskedCriterion, scale: Scale | None) -> Iterator[str]:
+    yield f"## {name}"
+    yield asked.text
+    if scale is not None and scale.low is not None and scale.high is not None:
+        step = (
+            "whole numbers" if scale.step == 1 else f"steps of {scale.step:g}" if scale.step else "any number"
+        )
+        yield f"Scale: {number_text(scale.low)} to {number_text(scale.high)}, {step}."
+        for level, text in sorted(scale.levels.items()):
+            yield f"Score {number_text(level)}: {text}"
+    if asked.steps:
+        yield "Steps:"
+        yield from (f"{number}. {step}" for number, step in enumerate(asked.steps, 1))
 
 
 def rubric_part(protocol: Protocol, part: str) -> str:

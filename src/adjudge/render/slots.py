@@ -30,7 +30,7 @@ _BLOCKS = "examples|steps|rubric"
 _SLOT = re.compile(rf"^\{{\{{({_BLOCKS})\}}\}}(\n\n?|\Z)|\{{\{{([^\W\d][\w.-]*)\}}\}}", re.MULTILINE)
 
 
-class Part(NamedTuple):
+class TemplatePart(NamedTuple):
     """A piece of template text, and the slot after it (none at the end)."""
 
     literal: str
@@ -40,14 +40,14 @@ class Part(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def parts_of(template: str) -> tuple[Part, ...]:
+def parts_of(template: str) -> tuple[TemplatePart, ...]:
     """A template split at its slots."""
-    parts: list[Part] = []
+    parts: list[TemplatePart] = []
     end = 0
     for match in _SLOT.finditer(template):
-        parts.append(Part(template[end : match.start()], match[1] or match[3], match[2] or ""))
+        parts.append(TemplatePart(template[end : match.start()], match[1] or match[3], match[2] or ""))
         end = match.end()
-    parts.append(Part(template[end:], None, ""))
+    parts.append(TemplatePart(template[end:], None, ""))
     return tuple(parts)
 
 

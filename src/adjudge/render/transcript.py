@@ -24,7 +24,7 @@ CUT = "transcript_cut"
 # or a gap.
 
 
-class Shown(NamedTuple):
+class ShownField(NamedTuple):
     """A field as the judge sees it."""
 
     text: str
@@ -54,7 +54,7 @@ eighth at most, a quarter in the first and the last turn.
 """
 
 
-def transcript(value: FieldValue, most_tokens: int | None = None, n_images: int = 0) -> Shown:
+def transcript(value: FieldValue, most_tokens: int | None = None, n_images: int = 0) -> ShownField:
     """A conversation with numbered turns, tool calls and results; `n_images` are shown before it.
 
     One that is longer than about `most_tokens` loses the middle of long texts, then turns in the middle. The
@@ -178,10 +178,10 @@ def _gap(turns: Sequence[_Turn]) -> _Turn:
     return _Turn(f"[{which} left out{images}: about {tokens:,} tokens]")
 
 
-def _joined(turns: Sequence[_Turn], n_images: int, *, is_cut: bool) -> Shown:
+def _joined(turns: Sequence[_Turn], n_images: int, *, is_cut: bool) -> ShownField:
     lines: list[str] = []
     images: list[Image] = []
     for turn in turns:
         lines += turn.lines(n_images + len(images) + 1, is_cut)
         images += turn.images
-    return Shown("\n".join(lines), tuple(images), is_cut)
+    return ShownField("\n".join(lines), tuple(images), is_cut)
