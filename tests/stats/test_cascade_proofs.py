@@ -29,7 +29,7 @@ def most(rate: float, draws: int) -> float:
 
 @pytest.mark.parametrize(
     ("target", "n_labels", "least"),
-    [(0.93, 200, 0.82), (0.93, 500, 0.89), (0.95, 200, 0.66), (0.95, 500, 0.8)],
+    [(0.93, 200, 0.82), (0.93, 500, 0.89), (0.95, 200, 0.68), (0.95, 500, 0.8)],
 )
 def test_a_small_and_a_large_model_keep_the_promise_and_decide_much(
     target: float, n_labels: int, least: float
@@ -40,11 +40,16 @@ def test_a_small_and_a_large_model_keep_the_promise_and_decide_much(
     assert outcome.decided >= least
 
 
-@pytest.mark.parametrize("start", [0, 1])
-def test_overconfident_judges_keep_the_promise_on_the_other_half(start: int) -> None:
-    names = ("mistral-7b-instruct", "gpt-3.5-turbo", "gpt-4-turbo")[start:]
+@pytest.mark.parametrize(
+    ("judges", "least"), [((0, 1, 2), 0.72), ((0, 2), 0.7), ((0, 1), 0.62), ((1, 2), 0.62)]
+)
+def test_overconfident_judges_keep_the_promise_on_the_other_half_and_decide_much(
+    judges: tuple[int, ...], least: float
+) -> None:
+    names = [promises_cascade.EVERYONE[at] for at in judges]
     outcome = promises_cascade.simulate(promises_cascade.recorded_judges(names), 0.8, 100, DRAWS, whole=False)
     assert outcome.missed <= most(promises_cascade.RISK, DRAWS)
+    assert outcome.decided >= least
 
 
 def test_groups_keep_the_promise() -> None:
@@ -52,7 +57,7 @@ def test_groups_keep_the_promise() -> None:
     groups = [item // 4 for item in range(len(judges.agrees[0]))]
     outcome = promises_cascade.simulate(judges, 0.93, 500, DRAWS // 4, groups=groups)
     assert outcome.missed <= most(promises_cascade.RISK, DRAWS // 4)
-    assert outcome.decided > 0.4
+    assert outcome.decided > 0.8
 
 
 @pytest.mark.parametrize(("n_labels", "looks"), [(100, 1), (200, 1), (400, 1), (200, 5)])

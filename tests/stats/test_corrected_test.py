@@ -74,3 +74,18 @@ def test_no_interval_decides_nothing() -> None:
     labels, scores = world([0.2] * 5, 2)
     estimate = ppi_mean(labels, scores, limits=LIMITS).corrected
     assert corrected_mean_test(estimate, labels, scores, 3.0, LIMITS) is None
+
+
+def test_few_labels_at_the_end_that_do_not_look_skewed_still_need_the_bound() -> None:
+    # 20 labels of 9, 9.5 and 10 on 0 to 10: one unseen 2 moves their mean by more than the interval allows.
+    rng = np.random.default_rng(3)
+    people = np.array([9.0] * 7 + [9.5] * 6 + [10.0] * 7)
+    labels: list[float | None] = [*people.tolist(), *[None] * 380]
+    scores = np.clip(np.round(rng.normal(9, 3, 400) * 2) / 2, 0, 10).tolist()
+    estimate = ppi_mean(labels, scores, limits=(0.0, 10.0)).corrected
+    assert (estimate.low or 0.0) > 9.2
+    found = corrected_mean_test(estimate, labels, scores, 9.2, (0.0, 10.0))
+    assert found is not None
+    assert found.p_above > 0.025
+    assert found.low is not None
+    assert found.low < 9.2

@@ -55,3 +55,12 @@ def test_few_labels_of_failed_items_say_why_there_is_nothing() -> None:
     assert found.difference.value is None
     assert "fewer than 3 failed items have a label" in found.difference.reason
     assert informative_failures([1.0, 2.0], [1.0, 2.0]) is None
+
+
+def test_few_failed_items_with_the_usual_label_do_not_differ_from_the_others() -> None:
+    """Nine of ten labels are 5, and so are those of four failed items: that is what chance gives."""
+    labels = [5.0] * 4 + [5.0] * 90 + [3.0] * 10
+    scores = [None] * 4 + [4.0] * 100
+    found = informative_failures(labels, scores)
+    assert found is not None
+    assert (found.difference.low or 0) < 0 < (found.difference.high or 0)

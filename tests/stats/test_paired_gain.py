@@ -53,6 +53,7 @@ def test_scores_and_groups_use_subsets_whose_interval_and_p_value_agree() -> Non
             assert (gain.estimate.low > 0) == (gain.p <= 0.025)
 
 
+@pytest.mark.slow
 def test_a_sign_flip_over_groups_is_rarely_wrong() -> None:
     rng, wrong = np.random.default_rng(3), 0
     for _ in range(600):
@@ -67,3 +68,12 @@ def test_too_few_groups_have_no_interval() -> None:
     assert gain.estimate.low is None
     assert gain.p is not None
     assert gain.p > 0.025
+
+
+def test_a_large_gain_of_scores_is_shown_at_the_strict_level_of_a_late_look() -> None:
+    rng = np.random.default_rng(3)
+    gain = paired_gain((rng.random(80) - 0.1).tolist(), 0.0025 / 90)
+    assert gain.p is not None
+    assert gain.p <= 0.0025 / 90
+    assert gain.estimate.low is not None
+    assert gain.estimate.low > 0

@@ -1,4 +1,5 @@
-"""Differences of two systems corrected with labels that were drawn with unequal probabilities, or lie in groups."""
+"""Differences of two systems corrected with labels that were drawn with unequal probabilities, or lie in
+groups."""
 
 from __future__ import annotations
 

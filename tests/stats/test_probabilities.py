@@ -1,4 +1,5 @@
-"""Whether probabilities can be believed: known values, independent implementations, and coverage by simulation."""
+"""Whether probabilities can be believed: known values, independent implementations, and coverage by
+simulation."""
 
 from __future__ import annotations
 
@@ -85,6 +86,7 @@ def covered(bend: float, n: int, n_groups: int | None) -> Iterator[dict[str, boo
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bend", "n", "n_groups"), [(1.0, 200, None), (0.5, 200, None), (0.5, 400, 40)])
 def test_intervals_cover_what_they_promise(bend: float, n: int, n_groups: int | None) -> None:
     rows = list(covered(bend, n, n_groups))

@@ -24,7 +24,8 @@ def test_a_label_counts_by_as_many_items_as_it_stands_for() -> None:
     chances = [1.0] * 100 + [0.1] * 50
     plain = score_interval(gaps.tolist(), [0.0] * 150)
     weighted = score_interval(gaps.tolist(), [0.0] * 150, probabilities=chances)
-    # 600 items in all, 500 of them like the rare ones, and a new one that stands for 10: 5.25 of 610 below the low end.
+    # 600 items in all, 500 of them like the rare ones, and a new one that stands for 10: 5.25 of 610 below
+    # the low end.
     assert weighted.below == pytest.approx(-2.0)
     assert weighted.above == pytest.approx(2.0)
     assert plain.below is not None

@@ -1,4 +1,5 @@
-"""Agreement of two raters, of several, and of a judge with them, against the oracles and the shared vectors."""
+"""Agreement of two raters, of several, and of a judge with them, against the oracles and the shared
+vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from adjudge.stats import (
     gwet,
     halved,
     krippendorff_alpha,
-    nearest,
+    nearest_levels,
     noise_ceiling,
     quadratic_kappa,
     retest,
@@ -133,8 +134,8 @@ def test_real_annotators_of_pairs_agree_as_published(
 
 
 def test_a_mean_of_samples_becomes_the_nearest_level() -> None:
-    assert nearest([1.2, 3.5, 9.0, None, math.nan], FIVE) == [1, 4, 5, None, None]
-    assert nearest([1.0], []) == [None]
+    assert nearest_levels([1.2, 3.5, 9.0, None, math.nan], FIVE) == [1, 4, 5, None, None]
+    assert nearest_levels([1.0], []) == [None]
 
 
 @pytest.mark.parametrize("name", ["multi_rater_agreement", "multi_rater_agreement_missing"])

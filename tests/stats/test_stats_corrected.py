@@ -1,4 +1,5 @@
-"""Means, shares and scores corrected by a few labels, against ppi-python, scikit-learn and the shared vectors."""
+"""Means, shares and scores corrected by a few labels, against ppi-python, scikit-learn and the shared
+vectors."""
 
 from __future__ import annotations
 
@@ -123,6 +124,7 @@ def test_failures_of_the_judge_cannot_bias_the_corrected_mean() -> None:
     assert judge_only > 0.2
 
 
+@pytest.mark.slow
 def test_items_drawn_with_unequal_chances_are_weighted() -> None:
     rng = np.random.default_rng(4)
     errors = []
@@ -480,3 +482,16 @@ def test_few_effective_labels_are_remarked() -> None:
     thin = ppi_mean(labels, scores, probabilities=chances)
     assert thin.is_thin
     assert thin.corrected.caution
+
+
+def test_two_labels_of_a_stratum_that_agree_do_not_narrow_the_interval() -> None:
+    """A third of such pairs agree by chance: the bias over all strata would be off in 4 of 10 cases."""
+    rng = np.random.default_rng(8)
+    covered, truth = 0, 0.0
+    for _ in range(300):
+        gaps = np.clip(np.round(rng.normal(0.0, 0.7, 300)), -2, 2)
+        people = np.full(300, 3.0)
+        labels = [float(y) if k < 60 or 150 <= k < 152 else None for k, y in enumerate(people)]
+        found = ppi_stratified(labels, (people + gaps).tolist(), ["a"] * 150 + ["b"] * 150).bias
+        covered += found.low is not None and found.low <= truth <= (found.high or 0.0)
+    assert covered >= 0.93 * 300

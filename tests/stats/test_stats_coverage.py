@@ -122,7 +122,8 @@ def test_the_stratified_mean_covers() -> None:
 
 
 def test_the_stratified_mean_of_systems_that_share_inputs_covers() -> None:
-    """Sixty inputs answered by four systems; twice as many labels of the first. Single items would cover 88 %."""
+    """Sixty inputs answered by four systems; twice as many labels of the first. Single items would cover 88
+    %."""
 
     def world(rng: np.random.Generator) -> tuple[Estimate, float]:
         people = rng.normal(3, 0.7, (60, 1)) + np.linspace(-0.5, 0.5, 4) + rng.normal(0, 0.6, (60, 4))

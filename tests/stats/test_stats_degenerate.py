@@ -85,7 +85,8 @@ def estimates_in(value: Any) -> list[Estimate]:
 
 
 @settings(max_examples=tries(60))
-@given(columns(2), st.sampled_from(["pearson", "spearman", "kendall"]), st.sampled_from(["item", "group", "system"]),
+@given(columns(2), st.sampled_from(["pearson", "spearman", "kendall"]), st.sampled_from(["item", "group",
+"system"]),
        st.sampled_from(["inputs", "systems", "both"]), st.booleans())  # fmt: skip
 def test_correlations(pair: Any, kind: Any, level: Any, resample: Any, has_groups: bool) -> None:
     n = len(pair[0])

@@ -16,9 +16,11 @@ from adjudge.stats import (
     mcnemar,
     mcnemar_of,
     minimum_detectable,
+    retest,
     sign_flip,
     williams,
 )
+from adjudge.stats.ceiling import _reliability
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,15 @@ def test_williams_test_is_the_shared_one(vectors: dict[str, Any]) -> None:
         vector["inputs"]["r12"], vector["inputs"]["r13"], vector["inputs"]["r23"], vector["inputs"]["n"]
     )
     assert test.p == pytest.approx(vector["expected"]["p_two_sided"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["steiger_z_dependent_corr", "meng_z_dependent_corr"])
+def test_williams_test_agrees_with_the_other_tests_of_dependent_correlations(
+    vectors: dict[str, Any], name: str
+) -> None:
+    given, expected = vectors[name]["inputs"], vectors[name]["expected"]
+    found = williams(given["r_hx"], given["r_hy"], given["r_xy"], given["n"])
+    assert found.p == pytest.approx(expected["p_two_sided"], abs=1e-3)
 
 
 def test_a_perfect_correlation_or_three_items_cannot_be_tested() -> None:
@@ -150,3 +161,15 @@ def test_the_smallest_difference_is_the_one_that_the_shared_power_is_for(vectors
     assert minimum_detectable(
         100, 1.0, is_paired=True, power=expected["paired_t_power_n100_d.2"]
     ) == pytest.approx(0.2, abs=1e-4)
+
+
+def test_reliability_is_the_shared_icc(vectors: dict[str, Any]) -> None:
+    """ICC(1,1) and ICC(1,k) of repeated samples, ICC(C,k) of raters who rated all items."""
+    vector = vectors["icc"]
+    ratings = vector["inputs"]["ratings_items_x_raters"]
+    found = retest(ratings)
+    assert found.single.value == pytest.approx(vector["expected"]["ICC(1,1)"], abs=1e-9)
+    assert found.mean.value == pytest.approx(vector["expected"]["ICC(1,k)"], abs=1e-9)
+    table = np.array(ratings, dtype=float)
+    of_raters = _reliability(table, np.ones((len(table), 1)))
+    assert float(of_raters[0]) == pytest.approx(vector["expected"]["ICC(C,k)"], abs=1e-9)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from adjudge.stats import bounds, mean_interval, mean_test, minimum_detectable, standard_error, wilson
+from adjudge.stats import threshold as mean_bounds
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -72,7 +73,8 @@ def test_the_clustered_standard_error_of_the_shared_vector(vectors: dict[str, An
 
 
 def test_unequal_clusters_by_hand() -> None:
-    # mean 2; sums of residuals -2 and 2; shares 1/3 and 2/3; (4 / (2/3) + 4 / (1/3)) / 9 = 2; one degree of freedom
+    # mean 2; sums of residuals -2 and 2; shares 1/3 and 2/3; (4 / (2/3) + 4 / (1/3)) / 9 = 2; one degree of
+    # freedom
     precision = standard_error([0, 3, 3], ["x", "y", "y"])
     assert precision is not None
     assert (precision.se, precision.df, precision.n_units) == (
@@ -229,6 +231,7 @@ def test_the_bound_is_a_quantile_of_randomly_weighted_means() -> None:
     assert found.p_above == pytest.approx(np.mean(weighted <= 2.8), abs=0.004)
 
 
+@pytest.mark.slow
 def test_groups_of_one_change_no_bound_and_many_values_are_rounded_with_care() -> None:
     scores = np.random.default_rng(2).uniform(1, 5, 5000).tolist()
     alone, grouped = (mean_test(scores, groups, (1.0, 5.0), 3.0) for groups in (None, list(range(5000))))
@@ -249,3 +252,17 @@ def test_a_mean_of_two_levels_is_a_share() -> None:
     assert (clustered.low or 0) < (wilson(8, 10).low or 0) + 0.03
     # Five levels of which only the ends were seen are no share.
     assert mean_interval([1.0, 5.0], limits=(1.0, 5.0)).low == 1
+
+
+def test_rounding_many_group_sums_never_helps_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    sizes = random.integers(1, 4, 300).astype(np.float64)
+    sums = sizes * random.uniform(0.2, 1.0, 300)
+    exact = mean_bounds.BoundedMean(sums, sizes, 0.0, 1.0)
+    monkeypatch.setattr(mean_bounds, "_MOST_VALUES", 64)
+    monkeypatch.setattr(mean_bounds, "_BLOCK", 50)
+    rounded = mean_bounds.BoundedMean(sums, sizes, 0.0, 1.0)
+    assert len(rounded.sums) < 200 < len(exact.sums)
+    assert exact.bound() - 1 / 64 < rounded.bound() <= exact.bound()
+    for at in (0.5, 0.55, 0.6):
+        assert rounded.p_value(at) >= exact.p_value(at)

@@ -1,4 +1,5 @@
-"""Strengths, win rates, order and length: against published vectors, other libraries, and what must hold anyway."""
+"""Strengths, win rates, order and length: against published vectors, other libraries, and what must hold
+anyway."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from scipy import stats
 
 from adjudge.stats import (
     Games,
+    Position,
+    PositionBias,
     any_time_mean,
     clustered_share,
     elo,
@@ -30,9 +33,9 @@ from adjudge.stats import (
     wilson,
     win_matrix,
 )
-from adjudge.stats.bradley_terry import fit
+from adjudge.stats.bradley_terry import fit_strengths
 from adjudge.stats.connected import are_connected, components, has_tie_parameter, islands
-from adjudge.stats.games import cells_of
+from adjudge.stats.games import game_cells
 from adjudge.stats.paired import games_from_scores
 from adjudge.stats.resample import tail_of_few
 from thorough import tries
@@ -67,7 +70,8 @@ def of_vector(vectors: dict[str, Any], with_ties: bool = True) -> tuple[Games, d
 
 
 def errors_from_first(games: Games) -> list[float]:
-    """The standard errors of the differences from the first system, as HC0 gives them: without the factor for few clusters."""
+    """The standard errors of the differences from the first system, as HC0 gives them: without the factor for
+    few clusters."""
     errors = strengths(games, n_resamples=0).standard_errors
     factor = math.sqrt(games.n_clusters / (games.n_clusters - 1))
     return [errors[0, i] / factor for i in range(1, games.n_systems)]
@@ -256,7 +260,7 @@ def test_davidsons_model_has_an_estimate_if_and_only_if_newton_finds_one(
     won, ties = win_matrix(games), tie_matrix(games)
     assert has_tie_parameter(won, ties) == has_one
     if len(components(won)) == 1:
-        assert bool(fit(won[None], np.array([ties.sum() / 2])).is_found[0]) == has_one
+        assert bool(fit_strengths(won[None], np.array([ties.sum() / 2])).is_found[0]) == has_one
 
 
 # -- what must hold
@@ -314,7 +318,7 @@ def test_who_is_named_first_changes_nothing(games: Games) -> None:
 @settings(max_examples=tries(40))
 @given(some_games())
 def test_clusters_of_one_kind_are_counted_not_lost(games: Games) -> None:
-    cells = cells_of(games)
+    cells = game_cells(games)
     k = games.n_systems
     assert cells.sizes.sum() == games.n_clusters
     whole = cells.content @ cells.sizes
@@ -337,7 +341,8 @@ def test_the_same_game_twice_in_one_prompt_is_no_more_evidence() -> None:
 
 
 def test_resamples_without_a_bound_are_counted_and_too_many_leave_no_interval() -> None:
-    # The second system won once in n games: a resample lacks that game with probability (1 - 1/n)^n, about 36 %.
+    # The second system won once in n games: a resample lacks that game with probability (1 - 1/n)^n, about 36
+    # %.
     few = strengths(games_of([0] * 30, [1] * 30, [0.0] + [1.0] * 29, 2), n_resamples=1000)
     for strength in few.bootstrap:
         assert strength.n_undefined == pytest.approx(1000 * (1 - 1 / 30) ** 30, abs=60)
@@ -608,3 +613,30 @@ def test_an_interval_for_every_look_that_cannot_be_given(values: list[float | No
     sequence = any_time_mean(values)
     assert sequence.value is None
     assert why in sequence.reason
+
+
+def of_counts(first: int, second: int, same: int) -> PositionBias:
+    shown: list[Position | None] = [*["first"] * first, *["second"] * second, *["first"] * same]
+    swapped: list[Position | None] = [*["first"] * first, *["second"] * second, *["second"] * same]
+    return position_bias(shown, swapped)
+
+
+def test_the_interval_of_the_first_share_and_the_test_of_position_bias_say_the_same() -> None:
+    for first in range(41):
+        for second in range(41 - first):
+            bias = of_counts(first, second, 120)
+            low, high = bias.first_share.low, bias.first_share.high
+            assert low is not None
+            assert high is not None
+            assert low <= (bias.first_share.value or 0.0) <= high
+            if bias.p is None or bias.p >= 0.05:
+                assert low <= 0.5 <= high
+            elif bias.p < 0.03:
+                assert not low <= 0.5 <= high
+
+
+def test_pairs_with_one_winner_do_not_widen_the_first_share() -> None:
+    few, many = of_counts(32, 13, 50), of_counts(32, 13, 374)
+    assert many.first_share.value == pytest.approx(438 / 838)
+    widths = [(bias.first_share.high or 0.0) - (bias.first_share.low or 0.0) for bias in (few, many)]
+    assert widths[1] < widths[0] / 3

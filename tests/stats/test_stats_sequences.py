@@ -1,4 +1,5 @@
-"""Labels looked at one by one: answers that hold at every look, and the first look at which they were known."""
+"""Labels looked at one by one: answers that hold at every look, and the first look at which they were
+known."""
 
 from __future__ import annotations
 

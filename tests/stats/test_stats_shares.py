@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from adjudge.stats import (
-    Column,
+    ScoreColumn,
     difference_of_shares,
     matched,
     missing_from,
@@ -24,8 +24,8 @@ from adjudge.stats import (
 )
 
 
-def column(*rows: tuple[int, float], groups: dict[int, int] | None = None) -> Column:
-    made = Column()
+def column(*rows: tuple[int, float], groups: dict[int, int] | None = None) -> ScoreColumn:
+    made = ScoreColumn()
     for key, value in rows:
         made.add(key, value, (groups or {}).get(key, key), is_grouped=groups is not None)
     return made
@@ -160,7 +160,7 @@ def test_matching_counts_the_groups_of_what_it_took() -> None:
 
 
 def test_an_empty_column_can_be_pooled_matched_and_averaged() -> None:
-    empty = Column()
+    empty = ScoreColumn()
     assert pooled([empty, empty])[1] == 0
     assert matched(empty, column((1, 1.0)))[3] == 1
     assert empty.mean().value is None
@@ -174,7 +174,7 @@ def test_a_key_is_missing_once_however_often_it_failed() -> None:
 
 
 def test_two_scores_of_one_item_are_one_cluster() -> None:
-    made = Column()
+    made = ScoreColumn()
     for key, value, item in ((11, 1.0, 1), (12, 2.0, 1), (21, 4.0, 2), (22, 5.0, 2)):
         made.add(key, value, item, is_grouped=False)
     assert made.mean().unit == "group (n=2)"

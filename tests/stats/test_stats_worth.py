@@ -1,4 +1,5 @@
-"""What the judge has brought: the corrected mean and the labels alone are known in one way, and `worth` follows from it."""
+"""What the judge has brought: the corrected mean and the labels alone are known in one way, and `worth`
+follows from it."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from adjudge.stats.text_baseline import FEWEST, _features, _held_out, text_baseline
 
@@ -28,6 +29,7 @@ def test_words_that_go_with_the_label_predict_it() -> None:
     assert np.corrcoef(np.array(predicted, dtype=float), labels)[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_labels_that_have_nothing_to_do_with_the_text_are_not_predicted() -> None:
     texts, labels = texts_and_labels(200)
     found = []

@@ -78,3 +78,14 @@ def test_nothing_answered_twice_has_no_sources() -> None:
     assert variance_components([1.0, 2.0, 3.0], ["a", "b", "c"]) is None
     assert variance_components([], []) is None
     assert variance_components([2.0] * 6, ["a", "b", "c"] * 2) is None
+
+
+def test_a_variance_that_is_estimated_below_zero_is_zero_and_marked() -> None:
+    # The same differences of items for each rater, whose means are equal: less than chance would make them.
+    rng = np.random.default_rng(4)
+    scores = rng.normal(0, 1, (30, 3))
+    scores -= scores.mean(axis=0)
+    found = made(scores, rater=[0, 1, 2])
+    rater = next(part for part in found.parts if part.name == "rater")
+    assert (rater.variance, rater.is_below_zero) == (0.0, True)
+    assert not next(part for part in found.parts if part.name == "sample").is_below_zero

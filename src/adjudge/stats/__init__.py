@@ -10,15 +10,19 @@ What one judge's scores say:
     equivalence        whether a difference is shown to be small
     failure_rates      whether all systems fail equally often
     informative_failures  whether the judge fails on other items than it answers
-    proportions        Wilson's interval, Newcombe's for the difference of two shares, Rogan and Gladen's corrected share
+    proportions        Wilson's interval, Newcombe's for the difference of two shares, Rogan and Gladen's
+                       corrected share
     reliability        test-retest reliability over samples
     variance_components  where noise comes from: items, raters, judges, prompts, samples
     columns            scores by item, kept small, pooled and matched
 
 Whether they agree with people's:
 
-    correlation        Pearson, Spearman and Kendall over items, within groups, over systems, resampled
-    agreement          equal answers, Cohen's and Fleiss' kappa, quadratic kappa; several raters: Krippendorff's alpha, Gwet's AC2
+    correlation        Pearson, Spearman and Kendall, for thousands of resamples at once
+    correlation_levels  over items, within groups, over systems, with the units that were resampled
+    agreement_in_parts  in parts of the items, by any field
+    agreement          equal answers, Cohen's and Fleiss' kappa, quadratic kappa; several raters:
+                       Krippendorff's alpha, Gwet's AC2
     ceiling            inter-rater agreement as a ceiling, and the judge as a share of it
     rater_severity     how much higher one rater scores than the others
     pairwise_accuracy  pairwise accuracy with tie calibration, and soft pairwise accuracy
@@ -32,6 +36,7 @@ What people would have said:
     ppi                a mean corrected by a few labels
     regression         the slope of labels on judges' scores; `regression_mean` is the mean that it gives
     ppi_panel          the same with several judges
+    labelled_sample    whether labelled items look like a random sample
     corrected_test     a corrected mean compared with a threshold
     ppi_difference     the difference of two systems, corrected by labels
     sample_size        items, groups and labels for a goal, before any label exists
@@ -52,9 +57,9 @@ Which system is better, from pairs or from scores of the same inputs:
     length_bias        win rates at equal length
     position_bias      whether the place shown decides
 
-Underneath: arrays, resample. What is undefined is none, with the reason; it is never NaN and never an exception.
-A missing value is none or NaN in what is given. Every interval is at 95 %. numpy and scipy are imported inside
-functions: asking for help must not wait for them.
+Underneath: arrays, resample. What is undefined is none, with the reason; it is never NaN and never an
+exception. A missing value is none or NaN in what is given. Every interval is at 95 %. numpy and scipy are
+imported inside functions: asking for help must not wait for them.
 """
 
 from __future__ import annotations
@@ -69,28 +74,32 @@ from .agreement import (
     gwet,
     halved,
     krippendorff_alpha,
-    nearest,
+    nearest_levels,
     quadratic_kappa,
     share_of_equal,
 )
+from .agreement_in_parts import PartAgreement, agreement_in_parts
 from .alt_test import AltTest, RaterTest, Rival, alt_test
 from .bradley_terry import Strengths, Ties, elo, strengths
 from .calibration import Calibration, Isotonic, calibrate, calibration_error, isotonic_fit
 from .ceiling import Ceiling, noise_ceiling
-from .columns import Column, joined, matched, missing_from, n_distinct, pooled
+from .columns import ScoreColumn, joined, matched, missing_from, n_distinct, pooled
 from .confidence import Confidence, confidence_quality
 from .corrected_test import corrected_mean_test
-from .correlation import Kind, Level, PartAgreement, agreement_in_parts, correlate, spearman
-from .equivalence import Equivalence, EquivalenceVerdict, equivalence
+from .correlation import Kind, spearman
+from .correlation_levels import Level, correlate
+from .equivalence import Equivalence, EquivalenceVerdict, equivalence, equivalent_together
 from .failure_rates import equal_rates
 from .games import Games, games_of, tie_matrix, win_matrix
 from .informative_failures import InformativeFailures, informative_failures
-from .label_plan import Plan, labels_needed
+from .label_plan import LabelPlan, labels_needed
+from .labelled_sample import LabelledSample, labelled_sample
 from .length_bias import LengthControl, length_controlled
 from .many_judges import HeldOut, ManyJudges, many_judges
 from .means import Bounds, Precision, Spread, bounds, mean_interval, spread, standard_error
 from .multiple_tests import adjusted, simultaneous
 from .next_games import next_games
+from .order_agreement import Position, PositionBias, position_bias
 from .ordinal import Ordinal, ordinal_fit
 from .paired import (
     Paired,
@@ -103,12 +112,11 @@ from .paired import (
     units_needed,
 )
 from .pairwise_accuracy import TieCalibration, soft_pairwise_accuracy, tie_calibration
-from .position_bias import Position, PositionBias, position_bias
 from .power import detectable_difference, minimum_detectable
 from .ppi import Corrected, ppi_mean, ppi_stratified, worth
 from .ppi_difference import difference_by_group, difference_of, ppi_difference
-from .ppi_panel import ppi_panel
-from .probabilities import Bin, CoverageRisk, Probabilities, probability_quality
+from .ppi_panel import has_slopes, ppi_panel
+from .probabilities import CoverageRisk, Probabilities, ReliabilityBin, probability_quality
 from .proportions import (
     corrected_share,
     difference_of_shares,
@@ -121,7 +129,7 @@ from .reliability import Retest, retest
 from .resample import Resample
 from .score_interval import ScoreInterval, score_interval
 from .sequences import Crossing, LabelStream, any_time_mean
-from .text_baseline import text_baseline
+from .text_baseline import constant_baseline, score_baseline, text_baseline
 from .threshold import MeanTest, mean_test
 from .two_judges import Test, TwoJudges, compare_judges, mcnemar, mcnemar_of, sign_flip, williams
 from .variance_components import Component, Components, variance_components
@@ -129,13 +137,11 @@ from .win_rates import Preference, clustered_share, token_preference
 
 __all__ = [
     "AltTest",
-    "Bin",
     "Bounds",
     "Calibration",
     "Ceiling",
     "ChoiceAgreement",
     "ClassAgreement",
-    "Column",
     "Component",
     "Components",
     "Confidence",
@@ -149,7 +155,9 @@ __all__ = [
     "InformativeFailures",
     "Isotonic",
     "Kind",
+    "LabelPlan",
     "LabelStream",
+    "LabelledSample",
     "LengthControl",
     "Level",
     "ManyJudges",
@@ -157,16 +165,17 @@ __all__ = [
     "Ordinal",
     "Paired",
     "PartAgreement",
-    "Plan",
     "Position",
     "PositionBias",
     "Precision",
     "Preference",
     "Probabilities",
     "RaterTest",
+    "ReliabilityBin",
     "Resample",
     "Retest",
     "Rival",
+    "ScoreColumn",
     "ScoreDifference",
     "ScoreInterval",
     "Spread",
@@ -187,6 +196,7 @@ __all__ = [
     "cohen_kappa",
     "compare_judges",
     "confidence_quality",
+    "constant_baseline",
     "corrected_mean_test",
     "corrected_share",
     "correlate",
@@ -198,16 +208,19 @@ __all__ = [
     "elo",
     "equal_rates",
     "equivalence",
+    "equivalent_together",
     "exact_agreement",
     "fleiss_kappa",
     "games_from_scores",
     "games_of",
     "gwet",
     "halved",
+    "has_slopes",
     "informative_failures",
     "isotonic_fit",
     "joined",
     "krippendorff_alpha",
+    "labelled_sample",
     "labels_needed",
     "length_controlled",
     "many_judges",
@@ -219,7 +232,7 @@ __all__ = [
     "minimum_detectable",
     "missing_from",
     "n_distinct",
-    "nearest",
+    "nearest_levels",
     "next_games",
     "noise_ceiling",
     "ordinal_fit",
@@ -237,6 +250,7 @@ __all__ = [
     "rater_severity",
     "retest",
     "rogan_gladen",
+    "score_baseline",
     "score_differences",
     "score_interval",
     "share_of_equal",

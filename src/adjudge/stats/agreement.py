@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, structs
@@ -84,7 +85,8 @@ def share_of_equal(
     n_failed: int = 0,
     n_undefined: int = 0,
 ) -> Estimate:
-    """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where some are."""
+    """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where
+    some are."""
     if not same:
         return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
     name = "share of equal answers"
@@ -131,8 +133,9 @@ def fleiss_kappa(
 ) -> Estimate:
     """Fleiss' kappa (1971) of several raters of each item, who may be others for every item.
 
-    Items may have different numbers of ratings: the agreement within an item is the share of equal pairs, and the
-    expected agreement comes from all ratings. The standard error is the jackknife's, over items or clusters.
+    Items may have different numbers of ratings: the agreement within an item is the share of equal pairs, and
+    the expected agreement comes from all ratings. The standard error is the jackknife's, over items or
+    clusters.
     """
     import numpy as np
 
@@ -182,7 +185,8 @@ def fleiss_kappa(
 
 
 def _fleiss(alike: float, n_items: float, counts: Any) -> float | None:
-    """Kappa from the summed agreement of items and the ratings of each category; none without any variation."""
+    """Kappa from the summed agreement of items and the ratings of each category; none without any
+    variation."""
     shares = counts / counts.sum()
     expected = float((shares**2).sum())
     return (
@@ -198,8 +202,9 @@ def quadratic_kappa(
 ) -> Estimate:
     """Quadratic kappa of numbers as they stand, means of raters or samples included.
 
-    Squared distances need no categories, so nothing is rounded and the scale may point either way. On answers that are
-    levels it is Cohen's kappa with quadratic weights (1968); of means it is Lin's concordance correlation (1989).
+    Squared distances need no categories, so nothing is rounded and the scale may point either way. On answers
+    that are levels it is Cohen's kappa with quadratic weights (1968); of means it is Lin's concordance
+    correlation (1989).
     """
     import numpy as np
 
@@ -254,7 +259,8 @@ def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -
 
 
 def _kappa(a: Codes, b: Codes, k: int) -> tuple[float | None, Floats]:
-    """Kappa of answers that are one of `k` categories, and for each item the derivative of kappa by its weight."""
+    """Kappa of answers that are one of `k` categories, and for each item the derivative of kappa by its
+    weight."""
     import numpy as np
 
     n, distance = len(a), 1 - np.eye(k)
@@ -320,8 +326,9 @@ def choice_agreement(
     )
 
 
-def nearest(values: Sequence[float | None], levels: Sequence[float]) -> list[float | None]:
-    """Each value as the nearest level, halves upward: kappa needs categories, and a mean of samples is none."""
+def nearest_levels(values: Sequence[float | None], levels: Sequence[float]) -> list[float | None]:
+    """Each value as the nearest level, halves upward: kappa needs categories, and a mean of samples is
+    none."""
     return [None if both is None else both[1] for both in halved(values, levels)]
 
 
@@ -331,23 +338,24 @@ def halved(values: Sequence[float | None], levels: Sequence[float]) -> list[tupl
     Giving both the same weight gives the same figures when the scale is reversed, which rounding halves one
     way does not.
     """
-    ordered = sorted(levels)
+    ordered = tuple(sorted(levels))
+    return [_nearest_two(value, ordered) for value in values]
 
-    def nearest_two(value: float | None) -> tuple[float, float] | None:
-        if value is None or not math.isfinite(value) or not ordered:
-            return None
-        least = min(abs(level - value) for level in ordered)
-        # A mean of raters has rounding errors that must not decide for one side.
-        near = [level for level in ordered if abs(level - value) - least <= 1e-9 * max(1.0, abs(value))]
-        return near[0], near[-1]
 
-    return [nearest_two(value) for value in values]
+@lru_cache(maxsize=4096)  # ratings are few different values
+def _nearest_two(value: float | None, ordered: tuple[float, ...]) -> tuple[float, float] | None:
+    if value is None or not math.isfinite(value) or not ordered:
+        return None
+    least = min(abs(level - value) for level in ordered)
+    # A mean of raters has rounding errors that must not decide for one side.
+    near = [level for level in ordered if abs(level - value) - least <= 1e-9 * max(1.0, abs(value))]
+    return near[0], near[-1]
 
 
 # -- several raters: items × raters with gaps
 
-# An item with one rating cannot be compared: alpha leaves it out, Gwet's coefficient uses it for the prevalence of
-# the categories only.
+# An item with one rating cannot be compared: alpha leaves it out, Gwet's coefficient uses it for the
+# prevalence of the categories only.
 
 Metric = Literal["nominal", "interval"]
 
@@ -362,8 +370,8 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's alpha (2011, "Computing Krippendorff's alpha-reliability").
 
-    1 - D_o / D_e over the pairs of ratings within items and over all pairs. The interval resamples items; where they
-    share a group it leaves out one group at a time.
+    1 - D_o / D_e over the pairs of ratings within items and over all pairs. The interval resamples items;
+    where they share a group it leaves out one group at a time.
     """
     import numpy as np
 
@@ -463,9 +471,9 @@ def gwet(
 ) -> Estimate:
     """Gwet's AC2 with quadratic weights, by the declared levels; t interval over items (Gwet 2014, 5.3).
 
-    Unlike kappa it does not collapse where nearly all ratings are one value. `items` says which rows are of one item
-    (the judge beside each of its raters, say): together they count as one. `clusters` gives the group of each row; the
-    interval then leaves out one group at a time.
+    Unlike kappa it does not collapse where nearly all ratings are one value. `items` says which rows are of
+    one item (the judge beside each of its raters, say): together they count as one. `clusters` gives the
+    group of each row; the interval then leaves out one group at a time.
     """
     import numpy as np
 
@@ -516,7 +524,8 @@ def _closeness(values: Floats) -> Floats:
 
 
 def _gwet_parts(counts: Floats, of_row: Codes, close: Floats) -> Floats:
-    """What the coefficient is made of: rows × (weight, pairable weight, agreement, prevalence of each level)."""
+    """What the coefficient is made of: rows × (weight, pairable weight, agreement, prevalence of each
+    level)."""
     import numpy as np
 
     sizes = counts.sum(axis=1)

@@ -1,12 +1,12 @@
 """Can the judge replace a human rater? The alternative annotator test (Calderon, Reichart and Dror 2025).
 
 Each rater in turn is left out, and the judge and that rater are compared with the others: which of the two is
-closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps, the cost of a
-human rating. omega is the share of raters it wins against, rho how often it is at least as close.
+closer to them, item by item? The judge wins against a rater if the rater's advantage is below eps, the cost
+of a human rating. omega is the share of raters it wins against, rho how often it is at least as close.
 
-Where most ratings are one level, a judge that always gives that level passes. So two rivals take the same test: the best
-constant answer, and the judge's own answers shuffled over the items. The judge passes only where it is significantly
-closer than both.
+Where most ratings are one level, a judge that always gives that level passes. So two rivals take the same
+test: the best constant answer, and the judge's own answers shuffled over the items. The judge passes only
+where it is significantly closer than both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _MOST_VALUES = 60
 _N_SHUFFLES = 50
 """Shuffles over which the winning rate of shuffled answers is averaged."""
 EPSILON = 0.2
-"""How much less often than a rater the judge may be closer: what a human rating costs. For raters who are experts."""
+"""How much less often than a rater the judge may be closer: what a human rating costs. For raters who are
+experts."""
 
 
 class RaterTest(Struct, frozen=True):
@@ -114,8 +115,9 @@ def alt_test(
     """The test over items × raters. `near` compares squared distances, `equal` counts equal answers.
 
     eps is .2 where the raters are experts, .15 where they are skilled, .1 where they are a crowd. A
-    missing answer of the judge takes its item out of the test and is counted as failed. `names` are the raters'.
-    `levels` are the constants that compete, beside the answers that occur. `clusters` are the items' groups.
+    missing answer of the judge takes its item out of the test and is counted as failed. `names` are the
+    raters'. `levels` are the constants that compete, beside the answers that occur. `clusters` are the items'
+    groups.
     """
     import numpy as np
 
@@ -124,7 +126,9 @@ def alt_test(
     is_rated = present.sum(axis=1) >= 2 if table.size else np.zeros(len(table), dtype=bool)
     n_failed = int((is_rated & np.isnan(scores)).sum())
     kept = is_rated & ~np.isnan(scores)
-    groups = None if clusters is None else [clusters[i] for i in np.flatnonzero(kept).tolist()]
+    # As numbers: hundreds of shuffles look at them again.
+    numbered = None if clusters is None else label_codes(clusters)[0]
+    groups = None if numbered is None else numbered[kept].tolist()
     grid = _Grid(table[kept], closeness, groups)
     duels = [grid.duel(scores[kept], rater) for rater in range(table.shape[1])]
     tests = [_tested(rater, duel, eps, min_items, groups) for rater, duel in enumerate(duels)]
@@ -160,7 +164,8 @@ class _Duel(Struct, frozen=True):
 def _as_numbers(
     judge: Sequence[Answer], ratings: Sequence[Sequence[Answer]], levels: Sequence[float | str]
 ) -> tuple[Floats, Floats, dict[float, float | str]]:
-    """Answers as numbers, words (a, b, tie) as numbers that stand for them; and each constant by its number."""
+    """Answers as numbers, words (a, b, tie) as numbers that stand for them; and each constant by its
+    number."""
     import numpy as np
 
     if len(judge) != len(ratings):
@@ -257,7 +262,8 @@ def _thinned(ordered: Floats) -> tuple[Floats, Codes]:
 
 
 def _best_constant(match: _Match, constants: dict[float, float | str]) -> Rival:
-    """The constant with the highest advantage: chosen with the ratings in view, so that it is hard to beat."""
+    """The constant with the highest advantage: chosen with the ratings in view, so that it is hard to
+    beat."""
     import numpy as np
 
     numbers, _ = _thinned(np.array(sorted(constants)))
@@ -271,7 +277,8 @@ def _best_constant(match: _Match, constants: dict[float, float | str]) -> Rival:
 
 
 def _shuffled(match: _Match, scores: Floats, seed: int) -> Rival:
-    """The judge's answers on items drawn at random: the advantage is the mean over all shuffles, not over some."""
+    """The judge's answers on items drawn at random: the advantage is the mean over all shuffles, not over
+    some."""
     import numpy as np
 
     values, counts = _thinned(np.sort(scores))
@@ -340,7 +347,8 @@ def _decided(tests: list[RaterTest], made: list[int], q: float) -> list[RaterTes
 
 
 def _advantage(duels: list[_Duel], grid: _Grid, rivals: list[_Duel] | None = None) -> Estimate:
-    """The mean over raters of the judge's share, or of its lead over a rival; items or groups are independent."""
+    """The mean over raters of the judge's share, or of its lead over a rival; items or groups are
+    independent."""
     import numpy as np
 
     parts = np.zeros((len(grid.codes), 2 * len(duels)))

@@ -1,11 +1,13 @@
 """What all statistics share: inputs as arrays, intervals, and how an estimate is made.
 
-A missing value (none, NaN, an infinity) is NaN inside this package and never leaves it: the function that was called
-drops and counts it. Values beyond 1e60, whose fourth power would overflow, count as missing; below 1e-60 they are 0.
+A missing value (none, NaN, an infinity) is NaN inside this package and never leaves it: the function that was
+called drops and counts it. Values beyond 1e60, whose fourth power would overflow, count as missing; below
+1e-60 they are 0.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -99,7 +101,8 @@ def within(estimate: AnyEstimate, limits: tuple[float, float] | None) -> AnyEsti
 
 
 def with_remark(estimate: AnyEstimate, remark: str) -> AnyEstimate:
-    """The estimate with a remark on how it was made, before the reason and the caution that its method ends with."""
+    """The estimate with a remark on how it was made, before the reason and the caution that its method ends
+    with."""
     ending = _ending(estimate.reason, estimate.caution)
     return structs.replace(estimate, method=f"{estimate.method.removesuffix(ending)}, {remark}{ending}")
 
@@ -165,9 +168,10 @@ def label_codes(labels: Sequence[Hashable]) -> tuple[Codes, int]:
     """0, 1, 2, … for each label in order of appearance, and how many there are."""
     import numpy as np
 
-    numbers: dict[Hashable, int] = {}
-    numbered = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return np.array(numbered, dtype=np.int64), len(numbers)
+    numbers: defaultdict[Hashable, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    codes = np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+    return codes, len(numbers)
 
 
 def scaled(values: Floats) -> Floats:

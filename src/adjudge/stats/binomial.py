@@ -6,18 +6,19 @@ One-sided: a cascade promises that agreement is at least a target, and nothing a
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
+from functools import lru_cache
 
 
 def upper_tail(successes: int, n: int, share: float) -> float:
     """The probability of at least so many successes where each of n items succeeds with this probability."""
     from scipy.special import bdtrc
 
-    return 1.0 if successes <= 0 else float(bdtrc(successes - 1, n, share))
+    return 1.0 if successes <= 0 else 0.0 if successes > n else float(bdtrc(successes - 1, n, share))
 
 
 def lower_bound(successes: int, n: int, risk: float) -> float:
-    """The smallest share that is not rejected at level `risk`: the true one lies below it in at most this part of cases."""
+    """The smallest share that is not rejected at level `risk`: the true one lies below it in at most this
+    part of cases."""
     from scipy.special import betaincinv
 
     return 0.0 if successes <= 0 else float(betaincinv(successes, n - successes + 1, risk))
@@ -28,6 +29,7 @@ def upper_bound(successes: int, n: int, risk: float) -> float:
     return 1.0 - lower_bound(n - successes, n, risk)
 
 
+@lru_cache(maxsize=256)
 def fewest_items(share: float, risk: float, failures: int = 0) -> int:
     """With how many items, `failures` of them failing, a share above this one is shown at level `risk`."""
     n = failures + 1
@@ -36,10 +38,10 @@ def fewest_items(share: float, risk: float, failures: int = 0) -> int:
     return n
 
 
-def items_needed(target: float, truth: float, risk: float, power: float = 0.8) -> int | None:
-    """About how many items show a share above `target` in 80 % of cases, if it is `truth`; none where it is not above."""
-    if truth <= target:
-        return None
-    z_risk, z_power = NormalDist().inv_cdf(1 - risk), NormalDist().inv_cdf(power)
-    noise = z_risk * math.sqrt(target * (1 - target)) + z_power * math.sqrt(truth * (1 - truth))
-    return max(fewest_items(target, risk), math.ceil((noise / (truth - target)) ** 2))
+def power(n: int, target: float, truth: float, risk: float) -> float:
+    """The chance that n items show a share above `target` at level `risk`, if it is `truth`."""
+    from scipy.special import bdtrik
+
+    if n < 1:
+        return 0.0
+    return upper_tail(max(0, math.ceil(bdtrik(1 - risk, n, target))) + 1, n, truth)

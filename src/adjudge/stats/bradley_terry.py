@@ -2,9 +2,10 @@
 
     P(i beats j) : P(j beats i) : P(tie) = exp(d / 2) : exp(-d / 2) : nu,    d = strength of i - strength of j
 
-Without nu, and with a tie as half a win for both, this is Bradley and Terry's model. Both are one exponential family:
-only the points of each system, the games of each pair and the number of ties matter, so Newton's method works on a few
-numbers for any number of games, and on all resamples of a bootstrap at once. Strengths are logs, and their mean is 0.
+Without nu, and with a tie as half a win for both, this is Bradley and Terry's model. Both are one exponential
+family: only the points of each system, the games of each pair and the number of ties matter, so Newton's
+method works on a few numbers for any number of games, and on all resamples of a bootstrap at once. Strengths
+are logs, and their mean is 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec import Struct, structs
 from ..records import Estimate
 from .arrays import Interval, make_estimate, no_interval, t_quantile, undefined
 from .connected import are_connected, components, has_tie_parameter, islands
-from .games import Games, cells_of, tie_matrix, win_matrix
+from .games import Games, game_cells, tie_matrix, win_matrix
 from .resample import blocks, draw_cells, few_groups, generator, percentile_interval, tail_of_few
 from .two_judges import mcnemar
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def elo(strength: float) -> float:
-    """A log strength on the scale that chess made known: 400 points are odds of ten to one, 1000 is the mean."""
+    """A log strength on the scale that chess made known: 400 points are odds of ten to one, 1000 is the
+    mean."""
     return 400 / math.log(10) * strength + 1000
 
 
@@ -59,7 +61,8 @@ class Moments(NamedTuple):
 
 
 def moments(difference: Floats, nu: Floats | float) -> Moments:
-    """Expected values at a difference of strengths. The larger of both powers is divided out, so nothing overflows."""
+    """Expected values at a difference of strengths. The larger of both powers is divided out, so nothing
+    overflows."""
     import numpy as np
 
     away = np.abs(difference)
@@ -70,8 +73,9 @@ def moments(difference: Floats, nu: Floats | float) -> Moments:
     return Moments(share, tie, (up + tied / 4) / total - share**2, tie * (0.5 - share), tie * (1 - tie))
 
 
-def fit(won: Floats, ties: Floats | None = None) -> Fitted:
-    """Fit win matrices (fits × systems × systems, a tie half a win each); with the number of `ties`, Davidson's model."""
+def fit_strengths(won: Floats, ties: Floats | None = None) -> Fitted:
+    """Fit win matrices (fits × systems × systems, a tie half a win each); with the number of `ties`,
+    Davidson's model."""
     import numpy as np
 
     n_fits, k = won.shape[0], won.shape[1]
@@ -134,10 +138,11 @@ def derivatives(
 
 # -- strengths with intervals
 
-# Two intervals for each strength: the sandwich of the likelihood's curvature and the sums of slopes per cluster (HC0,
-# White 1980, Liang and Zeger 1986), and a bootstrap over clusters. Neither assumes that games of one cluster are
-# independent, or that the model is true. Where a system never lost, or the games do not connect all systems, the
-# strengths of each connected part have a mean of 0 in that part, and those that do not exist are none with the reason.
+# Two intervals for each strength: the sandwich of the likelihood's curvature and the sums of slopes per
+# cluster (HC0, White 1980, Liang and Zeger 1986), and a bootstrap over clusters. Neither assumes that games
+# of one cluster are independent, or that the model is true. Where a system never lost, or the games do not
+# connect all systems, the strengths of each connected part have a mean of 0 in that part, and those that do
+# not exist are none with the reason.
 
 Ties = Literal["davidson", "half"]
 
@@ -145,18 +150,21 @@ Ties = Literal["davidson", "half"]
 N_RESAMPLES = 1000
 _FEW_CLUSTERS = 10
 _TINY = 1e-9
-"""A standard error below this is rounding: games that agree with the fit to the last digit leave no variance."""
+"""A standard error below this is rounding: games that agree with the fit to the last digit leave no
+variance."""
 
 
 class Strengths(Struct, frozen=True):
-    """The systems by their numbers: strengths on the log scale, what is known of differences, what fell apart."""
+    """The systems by their numbers: strengths on the log scale, what is known of differences, what fell
+    apart."""
 
     sandwich: tuple[Estimate, ...]
     bootstrap: tuple[Estimate, ...]
     elo: tuple[Estimate, ...]
     """the strengths with the sandwich interval on the Elo-like scale"""
     rating: tuple[float, ...]
-    """finite for every system, to put them in order: the strength with one tie against the mean added for each"""
+    """finite for every system, to put them in order: the strength with one tie against the mean added for
+    each"""
     p_values: dict[tuple[int, int], float | None]
     """of a difference of two strengths, or of their games with each other where there is none"""
     standard_errors: dict[tuple[int, int], float]
@@ -253,9 +261,9 @@ def _piece(games: Games, systems: list[int], ties: Ties) -> _Piece:
     by_davidson = (
         ties == "davidson" and n_ties > 0 and not of_piece.is_graded and has_tie_parameter(won, tied)
     )
-    fitted = fit(won[None], np.array([n_ties]) if by_davidson else None)
+    fitted = fit_strengths(won[None], np.array([n_ties]) if by_davidson else None)
     if by_davidson and not fitted.is_found[0]:
-        by_davidson, fitted = False, fit(won[None])
+        by_davidson, fitted = False, fit_strengths(won[None])
     strength, log_nu = fitted.strength[0], fitted.log_nu[:1]
     _, curve = derivatives(
         (won + won.T)[None], won.sum(axis=1)[None], np.array([n_ties]), strength[None], log_nu,
@@ -323,7 +331,8 @@ def _estimates(
         by_sandwich = make_estimate(value, interval, name, n=n, unit=unit, cautions=cautions)
         values = None if drawn is None else drawn[:, place]
         by_draws = make_estimate(
-            value, _bootstrap_interval(values, of_piece.n_clusters), name, n=n, unit=unit, seed=seed, cautions=cautions,
+            value, _bootstrap_interval(values, of_piece.n_clusters), name, n=n, unit=unit, seed=seed,
+            cautions=cautions,
             n_undefined=0 if values is None else int(np.isnan(values).sum()),
         )  # fmt: skip
         estimates[system] = by_sandwich, by_draws
@@ -331,14 +340,16 @@ def _estimates(
 
 
 def _bootstrap_interval(values: Floats | None, n_clusters: int) -> Interval:
-    """The percentile interval of a strength, widened for few clusters; `values` is none where there is only one."""
+    """The percentile interval of a strength, widened for few clusters; `values` is none where there is only
+    one."""
     if values is None:
         return no_interval("all games belong to one prompt")
     tail = tail_of_few(n_clusters)
     interval = percentile_interval(values, tail=tail)
     n_missing = int((values != values).sum())
-    # A resample without an estimate is one in which a strength has no bound. Where there are more of them than lie
-    # beyond an end of the interval, that end is not known, and the rest alone would make it too near.
+    # A resample without an estimate is one in which a strength has no bound. Where there are more of them
+    # than lie beyond an end of the interval, that end is not known, and the rest alone would make it too
+    # near.
     if not interval.reason and n_missing > len(values) * tail:
         return no_interval(f"{n_missing} of {len(values)} resamples have no bound")
     return interval
@@ -349,14 +360,14 @@ def _resampled(games: Games, piece: _Piece, n_resamples: int, seed: int) -> Floa
     import numpy as np
 
     k = games.n_systems
-    cells, rng = cells_of(games), generator(seed)
+    cells, rng = game_cells(games), generator(seed)
     drawn = np.full((n_resamples, k), np.nan)
     at = 0
     for size in blocks(n_resamples, max(k * k, len(cells.sizes) // 8)):
         content = cells.content @ draw_cells(rng, cells.sizes, size)
         won = np.ascontiguousarray(content[: k * k].T).reshape(size, k, k)
         usable = np.flatnonzero(are_connected(won))
-        fitted = fit(won[usable], content[k * k][usable] if piece.ties == "davidson" else None)
+        fitted = fit_strengths(won[usable], content[k * k][usable] if piece.ties == "davidson" else None)
         sound = usable[fitted.is_found]
         drawn[at + sound] = fitted.strength[fitted.is_found]
         at += size
@@ -394,7 +405,8 @@ def _p_values(games: Games, won: Floats, pieces: Sequence[_Piece]) -> dict[tuple
 
 
 def _head_to_head(games: Games, i: int, j: int) -> float | None:
-    """The exact sign test of the games between two systems: a cluster is one observation, won by the one that took more of it."""
+    """The exact sign test of the games between two systems: a cluster is one observation, won by the one that
+    took more of it."""
     import numpy as np
 
     forward = (games.first == i) & (games.second == j)
@@ -416,7 +428,7 @@ def _ratings(won: Floats) -> tuple[float, ...]:
     wide = np.zeros((1, k + 1, k + 1))
     wide[0, :k, :k] = won
     wide[0, :k, k] = wide[0, k, :k] = 0.5
-    fitted = fit(wide).strength[0]
+    fitted = fit_strengths(wide).strength[0]
     return tuple(float(value) for value in fitted[:k] - fitted[k])
 
 

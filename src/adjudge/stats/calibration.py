@@ -1,7 +1,7 @@
 """A judge's scores mapped to human scores.
 
-Every reported error is measured on items that the calibration did not see. Isotonic calibration makes ties, so a rank
-correlation after it would be no improvement and is not offered.
+Every reported error is measured on items that the calibration did not see. Isotonic calibration makes ties,
+so a rank correlation after it would be no improvement and is not offered.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def calibrate(
     n_folds: int = 5,
     seed: int = 0,
 ) -> Calibration:
-    """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are none.
+    """Calibration fitted on all folds but one, and its error on that one. Labels are none where there are
+    none.
 
     `clusters` says which items share a group, `limits` how small and how large an error can be.
     """

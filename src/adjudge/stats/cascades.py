@@ -1,9 +1,9 @@
 """The thresholds of a cascade: at which confidence each judge decides, so that agreement with people holds.
 
-All thresholds lie on one path, from strict to loose, made of the confidences alone: at place s the last judge is sure enough
-on the share s of the items, the one before it on s³, and so on. Each place is tested for agreement below the target
-(`fixed_sequence`); the loosest place before the first test that fails is the answer. The path begins where the decided
-items would still show the target with three disagreements among them: earlier tests have no power and would end it.
+All thresholds lie on one path, from strict to loose, that no label has shaped (`cascade_path`). Each place is
+tested for agreement below the target (`fixed_sequence`); the loosest place before the first test that fails
+is the answer. The path begins where the decided items would still show the target with eight disagreements
+among them, or at a share of the labels with fewer: earlier tests have less power and would end it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from .arrays import label_codes
-from .betting import betting_bound, betting_p
-from .binomial import fewest_items, items_needed, lower_bound, upper_bound, upper_tail
+from .betting import betting_bound, betting_p, most_disagreements
+from .binomial import fewest_items, lower_bound, power, upper_bound, upper_tail
+from .cascade_path import path_of, without_costly
 from .fixed_sequence import last_rejected
 
 if TYPE_CHECKING:
@@ -24,28 +25,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .arrays import Codes, Floats
+    from .cascade_path import CascadePath
 
     Flags = NDArray[bool_]
     Counts = NDArray[int_]
 
-_PLACES = 40
-_EXPONENT = 3
-"""How much stricter a judge is than the next one. Of 1, 2, 3, 4 and 6, and of the last judge alone, 3 decides most or
-within a point of it, and leaves half of the items to the cheaper judge (bench/promises_cascade.py)."""
-_DISAGREEMENTS = 3
-_LARGEST_START = 0.6
-"""The path begins before this share of the labels is decided, with fewer disagreements if need be."""
-_BETTING_COST = 2
-"""A test by betting needs about twice as many items as the binomial one."""
+_DISAGREEMENTS = 8
+"""The path begins before a share of the labels is decided (`CascadePath.largest_start`), with fewer
+disagreements if need be. Of 2 to 15 disagreements, 8 decide most on recorded judges."""
+_LEAST_BORNE = 3
+"""Over groups the path begins no earlier than with so many disagreements. Of 0 to 4, 3 decides most in groups
+of 2 to 4 and of uneven sizes."""
+_POWER, _STEP, _MOST_LABELS = 0.8, 1.05, 1_000_000
+_DOUBT = 0.2
+"""Of 0, 0.2 and 0.5 disagreements, 0.2 names 79 to 220 labels from 20 to 100 of them, where 40 to 100 show
+the target (0.90 to 0.95, recorded judges): rather too many than too few."""
+_BETTING_COST = 1.2
+"""Without a disagreement, a test by betting needs somewhat more groups of the largest size than the binomial
+one needs items: its stake is divided over bets. Each disagreement then costs both the same."""
 
 
-class Answers(Struct, frozen=True):
+class StageAnswers(Struct, frozen=True):
     """What one judge says of the items, in their order."""
 
     confidence: Sequence[float | None]
     """none where it decides nothing: no answer, a tie, no confidence"""
     agrees: Sequence[bool | None]
     """with the label; none where there is no label"""
+    agrees_with_last: Sequence[bool] | None = None
+    """with the last judge, on all items; none where that is not known"""
+    price: float | None = None
+    """of one judgment; none where it is not known"""
 
 
 class StageFit(Struct, frozen=True):
@@ -67,20 +77,16 @@ class CascadeFit(Struct, frozen=True):
     agreement: tuple[float, float, float] | None
     """of the labelled items that are decided: the share, its lower and its upper bound at level `risk`"""
     labels_needed: int | None
-    """about how many labels show a threshold in 80 % of cases; none where one was shown, or none ever will be"""
+    """about how many labels show a threshold in 80 % of cases; none where one was shown, or none ever will
+    be"""
     n_groups: int | None = None
     """labelled groups, where labelled items share one"""
-
-
-class _Path(Struct, frozen=True):
-    """Thresholds from strict to loose, and who decides each item at each place: -1 where nobody does."""
-
-    thresholds: Floats
-    deciders: Counts
+    deciders: tuple[int, ...] = ()
+    """for each item the place of the judge that decides it; -1 where none does"""
 
 
 def fit_cascade(
-    judges: Sequence[Answers], target: float, risk: float, groups: Sequence[Hashable] | None = None
+    judges: Sequence[StageAnswers], target: float, risk: float, groups: Sequence[Hashable] | None = None
 ) -> CascadeFit:
     """Thresholds for judges from the cheapest to the dearest; `groups` name what items share."""
     import numpy as np
@@ -90,44 +96,33 @@ def fit_cascade(
     )
     labelled = np.array([flag is not None for flag in judges[0].agrees], dtype=bool)
     agrees = np.array([[bool(flag) for flag in judge.agrees] for judge in judges], dtype=bool)[:, labelled]
-    path = _path_of(confidence)
+    path = path_of(confidence, [judge.agrees_with_last for judge in judges], target)
+    path = without_costly(path, confidence, [judge.price for judge in judges])
     codes = _shared(groups, labelled)
     deciders = path.deciders[:, labelled]
     is_decided = deciders >= 0
     is_right = is_decided & np.take_along_axis(agrees, np.maximum(deciders, 0), axis=0)
-    start = _start(is_decided.sum(axis=1), int(labelled.sum()), target, risk, is_grouped=codes is not None)
+    more = _more_items(codes, target, risk)
+    n_labels = int(labelled.sum())
+    start = (
+        _start(is_decided.sum(axis=1), n_labels, target, risk, path.largest_start)
+        if codes is None
+        else _start_of_groups(is_decided, codes, target, risk, path.largest_start)
+    )
     places = range(start, len(path.thresholds))
-    last = last_rejected((_p_value(is_right[at], is_decided[at], codes, target) for at in places), risk)
+    levels = risk * path.risk_shares
+    tests = ((_p_value(is_right[at], is_decided[at], codes, target), float(levels[at])) for at in places)
+    last = last_rejected(tests)
     n_groups = None if codes is None else int(codes.max()) + 1
     if last is None:
-        needed = _labels_needed(
-            is_right, is_decided, path.deciders, target, risk, is_grouped=codes is not None
-        )
+        needed = _labels_needed(is_right, is_decided, path, target, risk, more)
         nothing = _stages(np.full(len(judges), math.inf), np.full(confidence.shape[1], -1), labelled, agrees)
-        return CascadeFit(nothing, holds=False, agreement=None, labels_needed=needed, n_groups=n_groups)
+        undecided = (-1,) * confidence.shape[1]
+        return CascadeFit(nothing, False, None, needed, n_groups, undecided)
     at = start + last
     stages = _stages(path.thresholds[at], path.deciders[at], labelled, agrees)
     bounds = _bounds(is_right[at], is_decided[at], codes, risk)
-    return CascadeFit(stages, holds=True, agreement=bounds, labels_needed=None, n_groups=n_groups)
-
-
-def _path_of(confidence: Floats) -> _Path:
-    """Places at equal steps of the last judge's share, without those that decide the same items."""
-    import numpy as np
-
-    n_judges, n_items = confidence.shape
-    columns = []
-    for judge, values in enumerate(confidence):
-        known = np.sort(values[np.isfinite(values)])[::-1]
-        power = _EXPONENT ** (n_judges - 1 - judge)
-        wanted = [round(n_items * (place / _PLACES) ** power) for place in range(1, _PLACES + 1)]
-        columns.append([known[min(n, len(known)) - 1] if n and len(known) else math.inf for n in wanted])
-    thresholds = np.unique(np.array(columns).T, axis=0)[::-1]
-    # Sorted by the first judge; along the path all thresholds fall together.
-    thresholds = thresholds[np.lexsort(tuple(-thresholds.T))]
-    is_sure = confidence[None] >= thresholds[:, :, None]
-    deciders = np.where(is_sure.any(axis=1), is_sure.argmax(axis=1), -1)
-    return _Path(thresholds, deciders)
+    return CascadeFit(stages, True, bounds, None, n_groups, tuple(path.deciders[at].tolist()))
 
 
 def _shared(groups: Sequence[Hashable] | None, labelled: Flags) -> Codes | None:
@@ -140,17 +135,41 @@ def _shared(groups: Sequence[Hashable] | None, labelled: Flags) -> Codes | None:
     return codes if n_groups < len(codes) else None
 
 
-def _start(n_decided: Counts, n_labels: int, target: float, risk: float, *, is_grouped: bool) -> int:
+def _more_items(codes: Codes | None, target: float, risk: float) -> int:
+    """How many more items than the binomial test the test by betting needs."""
+    import numpy as np
+
+    if codes is None:
+        return 0
+    return round((_BETTING_COST * int(np.bincount(codes).max()) - 1) * fewest_items(target, risk))
+
+
+def _start(
+    n_decided: Counts, n_labels: int, target: float, risk: float, largest: float, more: int = 0
+) -> int:
     """The first place of the path where a test has power."""
     import numpy as np
 
-    cost = _BETTING_COST if is_grouped else 1
     for disagreements in range(_DISAGREEMENTS, -1, -1):
-        needed = cost * fewest_items(target, risk, disagreements)
-        if needed <= _LARGEST_START * n_labels:
+        needed = more + fewest_items(target, risk, disagreements)
+        if needed <= largest * n_labels:
             break
     enough = np.flatnonzero(n_decided >= needed)
     return int(enough[0]) if len(enough) else max(0, len(n_decided) - 1)
+
+
+def _start_of_groups(is_decided: Flags, codes: Codes, target: float, risk: float, largest: float) -> int:
+    """The same where labelled items share groups, by the disagreements that betting would bear."""
+    import numpy as np
+
+    borne = np.array([most_disagreements(row.astype(float), codes, target, risk) for row in is_decided])
+    is_early = is_decided.sum(axis=1) <= largest * is_decided.shape[1]
+    for disagreements in range(_DISAGREEMENTS, _LEAST_BORNE - 1, -1):
+        enough = np.flatnonzero((borne >= disagreements) & is_early)
+        if len(enough):
+            return int(enough[0])
+    enough = np.flatnonzero(borne >= _LEAST_BORNE)
+    return int(enough[0]) if len(enough) else int(borne.argmax())
 
 
 def _p_value(is_right: Flags, is_decided: Flags, codes: Codes | None, target: float) -> float:
@@ -191,18 +210,26 @@ def _stages(thresholds: Floats, deciders: Counts, labelled: Flags, agrees: Flags
 
 
 def _labels_needed(
-    is_right: Flags, is_decided: Flags, deciders: Counts, target: float, risk: float, *, is_grouped: bool
+    is_right: Flags, is_decided: Flags, path: CascadePath, target: float, risk: float, more: int
 ) -> int | None:
-    """The fewest labels over all places of the path, if agreement there is as it was seen, drawn a little to the middle."""
+    """About how many labels show the first threshold in 80 % of cases, if agreement is as it was seen.
+
+    Agreement at a place counts one item more, between target and 1, and a part of a disagreement; no
+    stricter place agrees less than a looser one.
+    """
+    import numpy as np
+
     n_labels = is_decided.shape[1]
-    needs: list[float] = []
-    for right, decided, everywhere in zip(is_right, is_decided, deciders, strict=True):
-        n, share = int(decided.sum()), float((everywhere >= 0).mean())
-        needed = items_needed(target, (int(right.sum()) + 1) / (n + 2), risk)
-        if needed is not None and share > 0:
-            needs.append(needed / share)
-    if not needs:
-        return None
-    wanted: float = max(min(needs) * (_BETTING_COST if is_grouped else 1), n_labels * 1.1 + 1)
-    digits: int = 10 ** max(0, int(math.log10(wanted)) - 1)
-    return math.ceil(wanted / digits) * digits
+    decided = is_decided.sum(axis=1)
+    seen = (is_right.sum(axis=1) + (1 + target) / 2) / (decided + 1 + _DOUBT)
+    agreement = np.maximum.accumulate(seen[::-1])[::-1]
+    shares = (path.deciders >= 0).mean(axis=1)
+    wanted: float = n_labels + 1.0
+    while wanted < _MOST_LABELS:
+        n_decided = np.floor(shares * wanted)
+        at = _start(n_decided, int(wanted), target, risk, path.largest_start, more)
+        if power(int(n_decided[at]) - more, target, float(agreement[at]), risk) >= _POWER:
+            digits: int = 10 ** max(0, int(math.log10(wanted)) - 1)
+            return math.ceil(wanted / digits) * digits
+        wanted *= _STEP
+    return None

@@ -1,8 +1,8 @@
 """Inter-rater agreement as a ceiling for the judge.
 
-The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the mean of all, the
-rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is compared with the same means of the
-others, so that judge and rater are measured in the same way.
+The ceiling is the correlation of one rater with the mean of the others (lower bound) and with the mean of
+all, the rater included (upper bound), averaged over raters (Nili et al. 2014). The judge is compared with the
+same means of the others, so that judge and rater are measured in the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .correlation import NAMES, Kind, weighted
 from .resample import (
     JackknifeScale,
     blocks,
-    draw,
+    draw_units,
     few_groups,
     few_units,
     generator,
@@ -81,7 +81,8 @@ def noise_ceiling(
     n_resamples: int = _N_RESAMPLES,
     seed: int = 0,
 ) -> Ceiling:
-    """The ceiling with intervals over items, or over groups of them. With a judge, only items that it scored are used."""
+    """The ceiling with intervals over items, or over groups of them. With a judge, only items that it scored
+    are used."""
     import numpy as np
 
     table = rated(ratings)
@@ -98,7 +99,7 @@ def noise_ceiling(
     codes = None if clusters is None else label_codes([clusters[i] for i in kept.tolist()])[0]
     rng = generator(seed)
     draws = (
-        [examined(draw(rng, n, size)) for size in blocks(n_resamples, n * 4)]
+        [examined(draw_units(rng, n, size)) for size in blocks(n_resamples, n * 4)]
         if codes is None
         else [_left_out(examined, codes)]
     )
@@ -109,7 +110,8 @@ def noise_ceiling(
         if not math.isfinite(value):
             return undefined(why, n=n, n_undefined=n_undefined, unit="item")
         values = np.concatenate([_over_raters(getattr(each, part)) for each in draws])
-        # The judge's part is a plain correlation; what the raters' own agreement is in is skewed the other way.
+        # The judge's part is a plain correlation; what the raters' own agreement is in is skewed the other
+        # way.
         most = math.inf if part == "corrected" else 1.0
         scale: JackknifeScale = "z" if part == "judge" else "linear"
         return frame.estimate(value, values, f"{NAMES[kind]}, {what}", scale, most)

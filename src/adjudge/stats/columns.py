@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     pass
 
 
-class Column:
+class ScoreColumn:
     """The scores of one criterion: for each a key, a value, its group, and whether it is marked."""
 
     __slots__ = ("groups", "has_groups", "keys", "marks", "values")
@@ -65,7 +65,7 @@ class Column:
         values, counts = np.unique(np.asarray(self.values), return_counts=True)
         return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
-    def unmarked(self) -> Column:
+    def unmarked(self) -> ScoreColumn:
         """The scores without a mark."""
         import numpy as np
 
@@ -76,9 +76,9 @@ class Column:
         )
 
 
-def joined(columns: Sequence[Column]) -> Column:
+def joined(columns: Sequence[ScoreColumn]) -> ScoreColumn:
     """All scores of several columns, one after the other."""
-    together = Column()
+    together = ScoreColumn()
     for column in columns:
         together.keys.extend(column.keys)
         together.values.extend(column.values)
@@ -88,7 +88,7 @@ def joined(columns: Sequence[Column]) -> Column:
     return together
 
 
-def pooled(columns: Sequence[Column]) -> tuple[Column, int]:
+def pooled(columns: Sequence[ScoreColumn]) -> tuple[ScoreColumn, int]:
     """One score per key, the mean of those that have it, and how many keys not every column has."""
     import numpy as np
 
@@ -108,7 +108,7 @@ def pooled(columns: Sequence[Column]) -> tuple[Column, int]:
     return column, int(np.sum(counts < len(columns)))
 
 
-def missing_from(column: Column, others: Column) -> Column:
+def missing_from(column: ScoreColumn, others: ScoreColumn) -> ScoreColumn:
     """The first row of each key that does not occur in `others`."""
     import numpy as np
 
@@ -125,7 +125,7 @@ def n_distinct(numbers: Sequence[array[int]]) -> int:
     return len(np.unique(np.concatenate([np.asarray(part) for part in numbers]))) if numbers else 0
 
 
-def matched(x: Column, y: Column) -> tuple[array[float], array[float], int | None, int]:
+def matched(x: ScoreColumn, y: ScoreColumn) -> tuple[array[float], array[float], int | None, int]:
     """The values of the keys that both columns have, the number of their groups (none: each item
     stands alone), and how many keys only one of them has. Both must be `pooled`: no key twice."""
     import numpy as np
@@ -142,8 +142,8 @@ def matched(x: Column, y: Column) -> tuple[array[float], array[float], int | Non
     )
 
 
-def _column(parts: Any, has_groups: bool) -> Column:
-    column = Column()
+def _column(parts: Any, has_groups: bool) -> ScoreColumn:
+    column = ScoreColumn()
     keys, values, groups, marks = parts
     column.keys, column.values = _array("q", keys), _array("d", values)
     column.groups, column.marks = _array("q", groups), _array("b", marks.astype("int8"))

@@ -1,7 +1,7 @@
 """Whether the confidence that a judge states can be believed.
 
-The error is ECE over ten bins of equal width from 0 to 1, the loss Brier's (1950), and the ranking the chance that a
-correct judgment was stated with more confidence than a wrong one.
+The error is ECE over ten bins of equal width from 0 to 1, the loss Brier's (1950), and the ranking the chance
+that a correct judgment was stated with more confidence than a wrong one.
 """
 
 from __future__ import annotations

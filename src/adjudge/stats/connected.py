@@ -1,7 +1,7 @@
 """Whether strengths exist: which systems are connected by games.
 
-A system that never lost has no upper bound, and systems that never met (not even through others) have no difference.
-Ford (1957): strengths exist where a chain of wins leads from every system to every other.
+A system that never lost has no upper bound, and systems that never met (not even through others) have no
+difference. Ford (1957): strengths exist where a chain of wins leads from every system to every other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def islands(won: Floats) -> list[list[int]]:
 
 
 def are_connected(won: Floats) -> Flags:
-    """The same question for many win matrices at once (resamples × systems × systems): is each of one piece?"""
+    """The same question for many win matrices at once (resamples × systems × systems): is each of one
+    piece?"""
     import numpy as np
 
     k = won.shape[-1]
@@ -58,9 +59,10 @@ def are_connected(won: Floats) -> Flags:
 def has_tie_parameter(won: Floats, ties: Floats) -> bool:
     """Whether Davidson's model has an estimate, for systems of one piece.
 
-    It has none where the games can be explained ever better by more ties between ever more distant systems: if
-    numbers x exist with x_i - x_j = 1 or more for every win of i and at most 1 apart for every tie. That is a system
-    of difference constraints, which no numbers solve if and only if a circle of its bounds is negative.
+    It has none where the games can be explained ever better by more ties between ever more distant systems:
+    if numbers x exist with x_i - x_j = 1 or more for every win of i and at most 1 apart for every tie. That
+    is a system of difference constraints, which no numbers solve if and only if a circle of its bounds is
+    negative.
     """
     import numpy as np
 

@@ -1,80 +1,65 @@
 """How a judge's scores correlate with people's, over items, within groups, or over systems.
 
-The three levels answer different questions and differ by a lot on the same data (Deutsch, Dror and Roth 2021), so each
-estimate names its level, and in its unit what was resampled for its interval: inputs (groups, or items where there are
-none), systems, or both. A group in which one side is constant has no correlation: it is left out and counted, never
-taken as 0.
-"""
+The three levels answer different questions and differ by a lot on the same data (Deutsch, Dror and Roth
+2021), so each estimate names its level, and in its unit what was resampled for its interval: inputs (groups,
+or items where there are none), systems, or both. A group in which one side is constant has no correlation: it
+is left out and counted, never taken as 0."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-from msgspec import Struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ..records import Estimate
 from .arrays import (
-    CONFIDENCE,
     NORMAL_QUANTILE,
     Interval,
-    Numbers,
     floats,
     is_constant,
-    label_codes,
     make_estimate,
     no_interval,
     same_length,
     scaled,
     undefined,
 )
-from .means import t_interval
-from .resample import (
-    FEW_SYSTEMS,
-    N_RESAMPLES,
-    Resample,
-    blocks,
-    draw,
-    draw_cells,
-    effective_units,
-    few_groups,
-    few_systems,
-    few_units,
-    generator,
-    jackknife_error,
-    jackknife_interval,
-    jackknife_over,
-    left_out,
-    percentile_interval,
-    sums_left_out,
-)
 
 if TYPE_CHECKING:
     from numpy import float32
-    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from .arrays import Codes, Flags, Floats
 
 
-# -- coefficients, each for thousands of resamples at once
-
-# `rows` correlates many short rows, `weighted` one long column under many weightings. Ties are exact in both: Spearman
-# is Pearson's r of mean ranks, tau-b = (C - D) / sqrt(pairs that differ in x · pairs that differ in y) (Kendall 1945).
-# An undefined value is NaN here and none in an estimate.
-
-
 Kind = Literal["pearson", "spearman", "kendall"]
+
+
 Weighting = Callable[["Floats"], "Floats"]
 
+
 NAMES: dict[Kind, str] = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall tau-b"}
+
 
 MOST_CELLS = 4096
 """Distinct pairs of values up to which tau-b is resampled: it needs their square."""
 
+
 _SHORT = 100
 """Items up to which comparing all pairs beats sorting them."""
+
+
+_MANY = 1000
+"""Inputs of each system from which the distribution of its mean is used in place of drawn inputs."""
+
+
+_FEW_PAIRS = 200_000
+"""Pairs of values that are compared at once."""
+
+
+_MOST_PAIRS = 1_000_000
+"""Pairs of distinct values up to which they are counted."""
+
+
 _TINY = 1e-12
 
 
@@ -83,12 +68,30 @@ def single(x: Floats, y: Floats, kind: Kind) -> float | None:
     if len(x) < 2:
         return None
     if kind == "kendall" and len(x) > _SHORT and not (is_constant(x) or is_constant(y)):
-        from scipy.stats import kendalltau
-
-        coefficient = float(kendalltau(x, y, method="asymptotic").statistic)
+        coefficient = _kendall_of_many(x, y)
     else:
         coefficient = float(rows(x, y, kind))
     return None if coefficient != coefficient else coefficient
+
+
+def _kendall_of_many(x: Floats, y: Floats) -> float:
+    """Tau-b of long columns: from the counts of pairs of values where those are few, or else by sorting."""
+    import numpy as np
+
+    (xs, in_x), (ys, in_y) = (np.unique(values, return_inverse=True) for values in (x, y))
+    if len(xs) * len(ys) > _MOST_PAIRS:
+        from scipy.stats import kendalltau
+
+        return float(kendalltau(x, y, method="asymptotic").statistic)
+    counts = np.bincount(in_x * len(ys) + in_y, minlength=len(xs) * len(ys)).reshape(len(xs), len(ys))
+    sums = counts.cumsum(axis=0)
+    below = sums.cumsum(axis=1)
+    above = sums[:, ::-1].cumsum(axis=1)[:, ::-1]
+    more = int((counts[1:, 1:] * below[:-1, :-1]).sum() - (counts[1:, :-1] * above[:-1, 1:]).sum())
+    pairs = len(x) * (len(x) - 1) // 2
+    of_x, of_y = (int((n * (n - 1) // 2).sum()) for n in (counts.sum(axis=1), counts.sum(axis=0)))
+    tau = more / np.sqrt(pairs - of_x) / np.sqrt(pairs - of_y)
+    return float(min(1.0, max(-1.0, tau)))
 
 
 def rows(x: Floats, y: Floats, kind: Kind) -> Floats:
@@ -149,6 +152,14 @@ def _is_flat(x: Floats, present: Flags) -> Flags:
 def _kendall_rows(x: Floats, y: Floats) -> Floats:
     import numpy as np
 
+    width = x.shape[-1]
+    if x.size * width <= _FEW_PAIRS:
+        first, second = np.triu_indices(width, 1)
+        a, b = (np.nan_to_num(np.sign(side[..., second] - side[..., first])) for side in (x, y))
+        of_both, of_x, of_y = (a * b).sum(axis=-1), np.abs(a).sum(axis=-1), np.abs(b).sum(axis=-1)
+        with np.errstate(all="ignore"):
+            of_few: Floats = of_both / np.sqrt(of_x * of_y)
+        return np.clip(of_few, -1, 1)
     agree = np.zeros(x.shape[:-1])
     in_x, in_y = np.zeros(x.shape[:-1]), np.zeros(x.shape[:-1])
     # One column against all later ones at a time, so that memory stays that of the table.
@@ -171,7 +182,7 @@ def weighted(x: Floats, y: Floats, kind: Kind) -> Weighting | None:
     if kind == "pearson":
         return _weighted_pearson(x, y)
     if kind == "spearman":
-        return _weighted_spearman(x, y)
+        return weighted_spearman(x, y)
     return _weighted_kendall(x, y)
 
 
@@ -194,7 +205,7 @@ def _weighted_pearson(x: Floats, y: Floats) -> Weighting:
 
 
 class _Ordering:
-    """The items in the order of one column, and where its runs of equal values end."""
+    """The items in the order of one column, and where its runs of equal values start."""
 
     def __init__(self, values: Floats) -> None:
         import numpy as np
@@ -204,7 +215,8 @@ class _Ordering:
         ordered = values[order]
         is_last = np.ones(len(values), dtype=bool)
         is_last[:-1] = ordered[1:] != ordered[:-1]
-        self.ends: Codes | None = None if is_last.all() else np.flatnonzero(is_last)
+        is_first = np.roll(is_last, 1)
+        self.starts: Codes | None = None if is_last.all() else np.flatnonzero(is_first)
         run = np.empty(len(values), dtype=np.int64)
         run[order] = np.cumsum(is_last) - is_last
         self.run = run
@@ -215,13 +227,9 @@ class _Ordering:
         import numpy as np
 
         ordered = counts if self.order is None else np.take(counts, self.order, axis=0)
-        last = np.cumsum(ordered, axis=0)
-        if self.ends is None:
-            sizes = ordered
-        else:
-            last = np.take(last, self.ends, axis=0)
-            sizes = np.diff(last, axis=0, prepend=0)
-        ranks = last - sizes / 2
+        # Sums of whole numbers are exact in any order.
+        sizes = ordered if self.starts is None else np.add.reduceat(ordered, self.starts, axis=0)
+        ranks = np.cumsum(sizes, axis=0) - sizes / 2
         ranks += 0.5
         return sizes, ranks
 
@@ -229,11 +237,11 @@ class _Ordering:
         """One row per item from one row per run."""
         import numpy as np
 
-        is_in_place = self.order is None and self.ends is None
+        is_in_place = self.order is None and self.starts is None
         return by_run if is_in_place else np.take(by_run, self.run, axis=0)
 
 
-def _weighted_spearman(x: Floats, y: Floats) -> Weighting:
+def weighted_spearman(x: Floats, y: Floats) -> Weighting:
     import numpy as np
 
     by_x, by_y = _Ordering(x), _Ordering(y)
@@ -292,9 +300,9 @@ def _signs(code: Codes) -> NDArray[float32]:
 def spearman(x: Sequence[float], y: Sequence[float], n_units: int | None = None) -> Estimate:
     """Spearman's correlation of two columns of scores, with Fisher's interval (Bonett and Wright 2000).
 
-    For tables of many correlations between scores of judges, where `correlate` would cost a tenth of a second each, and
-    for few items: on 5 of them the percentiles of resamples cover 72 to 77 %, Fisher's interval 99 %. Where items share
-    a group, the number of groups, `n_units`, stands in for n, which is cautious.
+    For tables of many correlations between scores of judges, where `correlate` would cost a tenth of a second
+    each, and for few items: on 5 of them the percentiles of resamples cover 72 to 77 %, Fisher's interval 99
+    %. Where items share a group, the number of groups, `n_units`, stands in for n, which is cautious.
     """
     import numpy as np
 
@@ -322,478 +330,3 @@ def _fisher_interval(value: float, n: int) -> Interval:
     return Interval(
         math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half), ", Fisher interval"
     )
-
-
-# -- three levels and their resamples
-
-# Inputs are groups (documents, prompts), or single items where there are no groups. Two judges with the same items and
-# seed get the same resamples, so that their difference is a paired one.
-
-
-Level = Literal["item", "group", "system"]
-
-_FEW_CELLS = 8
-"""Items per distinct pair of values from which drawing from the pairs is faster."""
-
-
-class Pairs(NamedTuple):
-    """The items that both sides scored, one after the other, with the input and the system of each."""
-
-    x: Floats
-    y: Floats
-    inputs: Codes
-    systems: Codes
-    n_inputs: int
-    n_systems: int
-    n_missing: int
-    has_groups: bool
-    has_systems: bool
-
-
-def pairs(
-    judge: Numbers,
-    human: Numbers,
-    groups: Sequence[Hashable] | None = None,
-    systems: Sequence[Hashable] | None = None,
-) -> Pairs:
-    """Judge and people side by side; without groups each item is a separate input."""
-    import numpy as np
-
-    same_length(judge, human, groups, systems)
-    x, y = floats(judge), floats(human)
-    kept = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
-    known = kept.tolist()
-    rows_, n_rows = (
-        (np.arange(len(kept)), len(kept)) if groups is None else label_codes([groups[i] for i in known])
-    )
-    labels: Sequence[Hashable] = ["all"] * len(kept) if systems is None else [systems[i] for i in known]
-    columns, n_columns = label_codes(labels)
-    missing = len(x) - len(kept)
-    has = groups is not None, systems is not None
-    return Pairs(x[kept], y[kept], rows_, columns, n_rows, n_columns, missing, *has)
-
-
-def value(data: Pairs, kind: Kind, level: Level) -> tuple[float | None, int, int]:
-    """The coefficient, how many items, groups or systems it rests on, and how many have none."""
-    import numpy as np
-
-    if level == "group":
-        each = by_group(data, kind)
-        used = each[~np.isnan(each)]
-        return _number(used.mean()) if len(used) else None, len(used), len(each) - len(used)
-    if level == "system" and data.n_systems < 2:
-        return None, data.n_systems, data.n_missing
-    if level == "system":
-        x, y = _system_means(data, np.ones((data.n_inputs, 1)))
-        return _number(rows(x[0], y[0], kind)), data.n_systems, data.n_missing
-    return single(data.x, data.y, kind), len(data.x), data.n_missing
-
-
-def _number(value: Any) -> float | None:
-    number = float(value)
-    return None if number != number else number
-
-
-def by_group(data: Pairs, kind: Kind) -> Floats:
-    """The correlation within each group, NaN where it has none."""
-    import numpy as np
-
-    if not data.has_groups:
-        return np.empty(0)
-    return rows(*tables(data), kind)
-
-
-def tables(data: Pairs) -> tuple[Floats, Floats]:
-    """Both sides as inputs × systems, or × places where there are no systems; NaN where there is no item."""
-    import numpy as np
-
-    if data.has_systems:
-        columns, width = data.systems, data.n_systems
-    else:
-        columns = _places(data.inputs)
-        width = int(columns.max(initial=-1)) + 1
-    cells = data.inputs * width + columns
-    shape = data.n_inputs, width
-    counts = np.bincount(cells, minlength=data.n_inputs * width)
-    with np.errstate(all="ignore"):
-        x, y = (
-            (np.bincount(cells, weights=side, minlength=data.n_inputs * width) / counts).reshape(shape)
-            for side in (data.x, data.y)
-        )
-    return x, y
-
-
-def stacked(data: Pairs, columns: Floats, kind: Kind, level: Level) -> Floats:
-    """The coefficient for each of many judges of the same items: judges × items."""
-    import numpy as np
-
-    if level == "item":
-        if kind == "kendall":
-            coefficients = [single(column, data.y, kind) for column in columns]
-            return np.array([np.nan if coefficient is None else coefficient for coefficient in coefficients])
-        return rows(columns, np.broadcast_to(data.y, columns.shape), kind)
-    if level == "system":
-        of_system = [data.systems == system for system in range(data.n_systems)]
-        x = np.stack([np.round(columns[:, members].mean(axis=1), 12) for members in of_system], axis=1)
-        y = np.array([np.round(data.y[members].mean(), 12) for members in of_system])
-        return rows(x, np.broadcast_to(y, x.shape), kind)
-    both = [tables(data._replace(x=column)) for column in columns]
-    each = rows(np.stack([x for x, _ in both]), np.stack([y for _, y in both]), kind)
-    return _mean_by_counts(each, np.ones(each.shape))
-
-
-def _places(inputs: Codes) -> Codes:
-    """0, 1, 2, … within each input."""
-    import numpy as np
-
-    order = np.argsort(inputs, kind="stable")
-    ordered = inputs[order]
-    starts = np.searchsorted(ordered, ordered)
-    places = np.empty(len(inputs), dtype=np.int64)
-    places[order] = np.arange(len(inputs)) - starts
-    return places
-
-
-def _system_means(data: Pairs, counts: Floats) -> tuple[Floats, Floats]:
-    """The systems' means where the inputs count as often as given: resamples × systems, NaN where empty."""
-    import numpy as np
-    from scipy.sparse import coo_array
-
-    shape = data.n_systems, data.n_inputs
-
-    def summed(weights: Floats) -> Floats:
-        by_system = coo_array((weights, (data.systems, data.inputs)), shape=shape).tocsr()
-        return np.asarray((by_system @ counts).T)
-
-    with np.errstate(all="ignore"):
-        n = summed(np.ones(len(data.x)))
-        # Means of the same scores must be equal for any order of the sum.
-        sides = [np.round(summed(scaled(side)) / n, 12) for side in (data.x, data.y)]
-    return sides[0], sides[1]
-
-
-def replicates(
-    data: Pairs,
-    kind: Kind,
-    level: Level,
-    resample: Resample,
-    n_resamples: int,
-    seed: int,
-    *,
-    is_alone: bool = True,
-) -> Floats | None:
-    """The coefficient in each resample; none where it cannot be resampled.
-
-    `is_alone=False` draws the same items for every judge of the same items.
-    """
-    import numpy as np
-
-    rng = generator(seed)
-    if level == "item":
-        return _item_replicates(data, kind, resample, n_resamples, rng, is_alone)
-    of_level = _group_replicates if level == "group" else _system_replicates
-    return np.concatenate(list(of_level(data, kind, resample, n_resamples, rng)))
-
-
-def _group_replicates(
-    data: Pairs, kind: Kind, resample: Resample, n_resamples: int, rng: Generator
-) -> Iterator[Floats]:
-    import numpy as np
-
-    if resample == "inputs":
-        each = by_group(data, kind)
-        for size in blocks(n_resamples, len(each)):
-            yield _mean_by_counts(each[None, :], draw(rng, len(each), size).T)
-        return
-    x, y = tables(data)
-    for size in blocks(n_resamples, x.size):
-        picked = rng.integers(0, data.n_systems, size=(size, data.n_systems))
-        counts = draw(rng, data.n_inputs, size).T if resample == "both" else np.ones((size, data.n_inputs))
-        each = rows(np.moveaxis(x[:, picked], 0, 1), np.moveaxis(y[:, picked], 0, 1), kind)
-        yield _mean_by_counts(each, counts)
-
-
-def _system_replicates(
-    data: Pairs, kind: Kind, resample: Resample, n_resamples: int, rng: Generator
-) -> Iterator[Floats]:
-    import numpy as np
-
-    for size in blocks(n_resamples, max(data.n_inputs, len(data.x))):
-        counts = np.ones((data.n_inputs, size)) if resample == "systems" else draw(rng, data.n_inputs, size)
-        x, y = _system_means(data, counts)
-        if resample != "inputs":
-            picked = rng.integers(0, data.n_systems, size=(size, data.n_systems))
-            x, y = np.take_along_axis(x, picked, axis=1), np.take_along_axis(y, picked, axis=1)
-        yield rows(x, y, kind)
-
-
-def _mean_by_counts(each: Floats, counts: Floats) -> Floats:
-    """The mean over groups that have a value, each as often as it was drawn."""
-    import numpy as np
-
-    is_defined = ~np.isnan(each)
-    with np.errstate(all="ignore"):
-        total: Floats = (np.where(is_defined, each, 0) * counts).sum(axis=1) / (is_defined * counts).sum(
-            axis=1
-        )
-    return total
-
-
-def _item_replicates(
-    data: Pairs, kind: Kind, resample: Resample, n_resamples: int, rng: Generator, is_alone: bool
-) -> Floats | None:
-    import numpy as np
-
-    x, y, sizes = data.x, data.y, None
-    if is_alone and resample == "inputs" and not data.has_groups:
-        cells, counted = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
-        # Items that stand alone may be drawn in any order, and a sorted side need not be gathered.
-        order = np.argsort(x, kind="stable")
-        x, y = x[order], y[order]
-        if len(cells) * _FEW_CELLS <= len(x):
-            x, y, sizes = cells[:, 0], cells[:, 1], counted.astype(np.float64)
-    coefficient_of = weighted(x, y, kind)
-    if coefficient_of is None:
-        return None
-    parts = []
-    for size in blocks(n_resamples, len(x)):
-        if sizes is not None:
-            parts.append(coefficient_of(draw_cells(rng, sizes, size)))
-            continue
-        counts = draw(rng, data.n_inputs, size) if resample != "systems" else None
-        if counts is not None and data.has_groups:
-            counts = counts[data.inputs]
-        if resample != "inputs":
-            by_system = draw(rng, data.n_systems, size)[data.systems]
-            counts = by_system if counts is None else counts * by_system
-        assert counts is not None
-        parts.append(coefficient_of(counts))
-    return np.concatenate(parts)
-
-
-def correlate(
-    judge: Numbers,
-    human: Numbers,
-    kind: Kind = "spearman",
-    level: Level = "item",
-    *,
-    groups: Sequence[Hashable] | None = None,
-    systems: Sequence[Hashable] | None = None,
-    resample: Resample = "inputs",
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
-    n_failed: int = 0,
-) -> Estimate:
-    """The correlation at one level, with a bootstrap interval.
-
-    Two intervals over inputs are better than that: at item level, where items share a group, the jackknife over groups
-    (over 10 groups of 2 to 20 items percentiles cover 89 to 92 %); at group level the t interval.
-
-    `n` counts items, groups or systems, by the level. At group level `n_undefined` counts groups
-    without a correlation, elsewhere items that only one side scored. Where a group has several
-    items of one system, their mean counts.
-    """
-    data = pairs(judge, human, groups, systems)
-    coefficient, n, n_undefined = value(data, kind, level)
-    unit = unit_of(data, resample)
-    if coefficient is None:
-        why = why_undefined(data, level)
-        return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
-    name = f"{NAMES[kind]}, {level} level"
-    why = cannot_resample(data, resample)
-    cautions = cautions_of(data, resample)
-    if why:
-        interval = no_interval(why)
-    elif level == "group" and resample == "inputs":
-        # The t interval of the groups' own correlations. In simulations of 30 to 100 groups of 6 to 16 items it
-        # covers 94 to 96 %, percentiles of resampled groups 92 to 95 %.
-        each = by_group(data, kind)
-        interval = t_interval(each[each == each], limits=(-1.0, 1.0))
-        name = f"{name}, mean over groups"
-    elif level == "item" and resample == "inputs" and data.has_groups:
-        without = without_groups(data, kind)
-        interval = (
-            percentile_interval(None)
-            if without is None
-            else jackknife_interval(coefficient, without, data.inputs)
-        )
-        cautions = few_groups(data.n_inputs)
-    elif level == "item" and resample != "inputs" and data.n_systems >= FEW_SYSTEMS:
-        interval = _over_systems(data, kind, coefficient, resample)
-        cautions = [*cautions, *few_systems(data.n_systems)]
-    else:
-        interval = percentile_interval(replicates(data, kind, level, resample, n_resamples, seed))
-    return make_estimate(
-        coefficient, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit, seed=seed,
-        cautions=cautions,
-    )  # fmt: skip
-
-
-def _over_systems(data: Pairs, kind: Kind, coefficient: float, resample: Resample) -> Interval:
-    """The jackknife over systems, or over inputs and systems, whose variances add up.
-
-    Percentiles of 12 resampled systems cover 80 %.
-    """
-    statistic = weighted(data.x, data.y, kind)
-    if statistic is None:
-        return percentile_interval(None)
-    units = [data.systems, data.inputs] if resample == "both" else [data.systems]
-    return jackknife_over(coefficient, [left_out(statistic, codes) for codes in units], units)
-
-
-def without_groups(data: Pairs, kind: Kind) -> Floats | None:
-    """The correlation over items without each group in turn; none where that would take too much memory."""
-    statistic = weighted(data.x, data.y, kind)
-    return None if statistic is None else left_out(statistic, data.inputs)
-
-
-def why_undefined(data: Pairs, level: Level) -> str:
-    """Why there is no coefficient at this level."""
-    if len(data.x) < 2:
-        return "fewer than two items were scored by both"
-    if level == "group" and not data.has_groups:
-        return "the items belong to no groups"
-    if level == "system" and data.n_systems < 2:
-        return "there are not two systems"
-    if is_constant(data.x) or is_constant(data.y):
-        return "one side is constant"
-    if level == "group":
-        return "no group has items on which both sides differ"
-    return "the systems' means are equal on one side" if level == "system" else "the values are too close"
-
-
-def cannot_resample(data: Pairs, resample: Resample) -> str:
-    """Why these units cannot be resampled; empty where they can."""
-    if resample != "systems" and data.n_inputs < 2:
-        return "all items belong to one group"
-    if resample != "inputs" and data.n_systems < 2:
-        return "there are not two systems to resample"
-    return ""
-
-
-def unit_of(data: Pairs, resample: Resample) -> str:
-    """What was resampled, in words."""
-    inputs = f"group (n={data.n_inputs})" if data.has_groups else "item"
-    systems = f"system (n={data.n_systems})"
-    return {"inputs": inputs, "systems": systems, "both": f"{inputs} and {systems}"}[resample]
-
-
-def cautions_of(data: Pairs, resample: Resample) -> list[str]:
-    """What to say where there are too few units."""
-    n_inputs = data.n_inputs if resample != "systems" else None
-    return few_units(n_inputs, data.n_systems if resample != "inputs" else None)
-
-
-# -- agreement in parts of the items
-
-
-FEWEST_IN_PART = 10
-"""Items below which a part has no interval."""
-
-
-class PartAgreement(Struct, frozen=True):
-    """Agreement in one part of the items. The intervals of all parts hold together with 95 % (Bonferroni)."""
-
-    agreement: Estimate
-    """Spearman of scores, share of equal choices"""
-    bias: Estimate | None
-    """judge - people; none for choices"""
-
-
-def agreement_in_parts(
-    judge: Sequence[float | str | None],
-    human: Sequence[float | str | None],
-    parts: Sequence[Hashable | None],
-    groups: Sequence[Hashable] | None = None,
-    *,
-    is_choices: bool = False,
-    width: float | None = None,
-) -> dict[Hashable, PartAgreement]:
-    """The agreement in each part, in order of appearance; items without a part, a score or a label are left out.
-
-    `width` is that of the scale, which no bias exceeds.
-    """
-    same_length(judge, human, parts, groups)
-    places: dict[Hashable, list[int]] = {}
-    for place, part in enumerate(parts):
-        if part is not None and judge[place] is not None and human[place] is not None:
-            places.setdefault(part, []).append(place)
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(places))
-    return {
-        part: _part_agreement(
-            [judge[i] for i in kept], [human[i] for i in kept], None if groups is None else [groups[i] for i in kept],
-            confidence, is_choices, width,
-        )
-        for part, kept in places.items()
-    }  # fmt: skip
-
-
-def _part_agreement(
-    judge: Sequence[float | str | None],
-    human: Sequence[float | str | None],
-    groups: Sequence[Hashable] | None,
-    confidence: float,
-    is_choices: bool,
-    width: float | None,
-) -> PartAgreement:
-    import numpy as np
-
-    n = len(judge)
-    codes, n_units = (np.arange(n), n) if groups is None else label_codes(groups)
-    unit = "item" if groups is None else f"group (n={n_units})"
-    of = "items" if groups is None else "groups"
-    cautions = [] if groups is None else few_groups(n_units)
-    few = no_interval(f"fewer than {FEWEST_IN_PART} items")
-    if is_choices:
-        same = np.array([float(a == b) for a, b in zip(judge, human, strict=True)])
-        interval = few if n < FEWEST_IN_PART else _share_interval(same, codes, confidence)
-        name = "share of equal answers"
-        return PartAgreement(
-            make_estimate(float(same.mean()), interval, name, n=n, unit=unit, cautions=cautions), None
-        )
-    x, y = (np.array(side, dtype=np.float64) for side in (judge, human))
-    coefficient = single(x, y, "spearman")
-    if coefficient is None:
-        agreement = undefined("fewer than two items" if n < 2 else "one side is constant", n=n, unit=unit)
-    else:
-        statistic = _weighted_spearman(x, y)
-        interval = (
-            few
-            if n < FEWEST_IN_PART
-            else jackknife_interval(
-                coefficient, left_out(statistic, codes), codes, unit=of, confidence=confidence
-            )
-        )
-        agreement = make_estimate(coefficient, interval, NAMES["spearman"], n=n, unit=unit, cautions=cautions)
-    gaps, limit = x - y, math.inf if width is None else width
-    sums = sums_left_out(np.stack([gaps, np.ones(n)], axis=1), codes)
-    with np.errstate(all="ignore"):
-        without = sums[:, 0] / sums[:, 1]
-    interval = (
-        few
-        if n < FEWEST_IN_PART
-        else jackknife_interval(
-            float(gaps.mean()), without, codes, unit=of, scale="linear", limits=(-limit, limit),
-            confidence=confidence,
-        )
-    )  # fmt: skip
-    bias = make_estimate(float(gaps.mean()), interval, "mean", n=n, unit=unit, cautions=cautions)
-    return PartAgreement(agreement, bias)
-
-
-def _share_interval(same: Floats, codes: Codes, confidence: float) -> Interval:
-    """Wilson's interval of a share, for as many items as the groups are worth."""
-    import numpy as np
-    from scipy.special import stdtrit
-
-    n, rate = float(len(same)), float(same.mean())
-    sums = sums_left_out(np.stack([same, np.ones(len(same))], axis=1), codes)
-    if len(sums) < 2:
-        return no_interval("all items belong to one group")
-    error = jackknife_error(rate, sums[:, 0] / sums[:, 1])
-    units = effective_units(codes)
-    n = min(n, rate * (1 - rate) / error**2) if error and 0 < rate < 1 else min(n, units)
-    square = float(stdtrit(max(1.0, units - 1), (1 + confidence) / 2)) ** 2
-    middle = (rate + square / (2 * n)) / (1 + square / n)
-    half = math.sqrt(square * (rate * (1 - rate) / n + square / (4 * n**2))) / (1 + square / n)
-    return Interval(max(0.0, middle - half), min(1.0, middle + half), ", Wilson interval")

@@ -1,4 +1,5 @@
-"""Whether all systems fail equally often: the test of Cochran, Mantel and Haenszel, stratified by shared prompts."""
+"""Whether all systems fail equally often: the test of Cochran, Mantel and Haenszel, stratified by shared
+prompts."""
 
 from __future__ import annotations
 
@@ -20,11 +21,12 @@ _MOST_CELLS = 10_000
 
 
 def equal_rates(shares: Sequence[Sequence[float]], clusters: Sequence[Sequence[int]], seed: int = 0) -> Test:
-    """Whether all systems fail equally often: of each system the failed share of its items, and their clusters.
+    """Whether all systems fail equally often: of each system the failed share of its items, and their
+    clusters.
 
-    Under that hypothesis, the systems of a cluster (a prompt) can be exchanged, and so can clusters of one system
-    alone. The statistic of these permutations is that of Cochran, Mantel and Haenszel for mean scores; its p-value is
-    chi-square's, or where failures are few that of random permutations.
+    Under that hypothesis, the systems of a cluster (a prompt) can be exchanged, and so can clusters of one
+    system alone. The statistic of these permutations is that of Cochran, Mantel and Haenszel for mean scores;
+    its p-value is chi-square's, or where failures are few that of random permutations.
     """
     import numpy as np
     from scipy.special import chdtrc
@@ -104,7 +106,8 @@ def _rate_cells(shares: Sequence[Sequence[float]], clusters: Sequence[Sequence[i
 
 
 def _permuted_sums(cells: _RateCells, n_systems: int, seed: int) -> Floats:
-    """The sums of the systems' failed shares where systems are exchanged within strata: permutations × systems."""
+    """The sums of the systems' failed shares where systems are exchanged within strata: permutations ×
+    systems."""
     import numpy as np
 
     rng = generator(seed)

@@ -1,8 +1,8 @@
 """Games of two systems as arrays.
 
-A win is 1, a tie 0.5, a probability anything between. Games of one cluster (both orders of a pair, all pairs of one
-prompt) are not independent: the cluster is what is resampled. Clusters with the same content are kept once with their
-number, so that a hundred thousand single games are resampled as a few thousand cells.
+A win is 1, a tie 0.5, a probability anything between. Games of one cluster (both orders of a pair, all pairs
+of one prompt) are not independent: the cluster is what is resampled. Clusters with the same content are kept
+once with their number, so that a hundred thousand single games are resampled as a few thousand cells.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ class Cells(NamedTuple):
     """how many clusters there are of each kind"""
 
 
-def cells_of(games: Games) -> Cells:
-    """Clusters with the same content are one column: single games have at most three kinds for a pair of systems."""
+def game_cells(games: Games) -> Cells:
+    """Clusters with the same content are one column: single games have at most three kinds for a pair of
+    systems."""
     import numpy as np
     from scipy.sparse import coo_array
 
@@ -135,7 +136,8 @@ def cells_of(games: Games) -> Cells:
 
 
 def _kinds(games: Games) -> tuple[Codes, Floats]:
-    """The kind of each cluster, and how many there are of each. Only clusters of one game are put together."""
+    """The kind of each cluster, and how many there are of each. Only clusters of one game are put
+    together."""
     import numpy as np
 
     count = np.bincount(games.cluster, minlength=games.n_clusters)

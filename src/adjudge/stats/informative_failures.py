@@ -1,14 +1,15 @@
-"""Whether a judge's failures say something about the items: people's labels where it failed against where it answered.
+"""Whether a judge's failures say something about the items: people's labels where it failed against where it
+answered.
 
-Failures that fall on bad items flatter a system whose items fail more often. Labels of failed items show it, and say what
-the judge's mean would be with these items in it.
+Failures that fall on bad items flatter a system whose items fail more often. Labels of failed items show it,
+and say what the judge's mean would be with these items in it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -49,61 +50,136 @@ def informative_failures(
     scores: Numbers,
     *,
     clusters: Sequence[Hashable] | None = None,
+    probabilities: Numbers | None = None,
     limits: tuple[float, float] | None = None,
 ) -> InformativeFailures | None:
-    """Compare people's labels of failed items with those of judged ones; none where no item failed."""
+    """Compare people's labels of failed items with those of judged ones; none where no item failed.
+
+    `probabilities` are those with which labelled items were drawn, where they differ.
+    """
     import numpy as np
 
-    same_length(labels, scores, clusters)
+    same_length(labels, scores, clusters, probabilities)
     y, f = floats(labels), floats(scores)
+    weights = np.ones(len(y)) if probabilities is None else 1 / floats(probabilities)
     is_failed = np.isnan(f)
     n_failed = int(is_failed.sum())
     if n_failed == 0 or n_failed == len(f):
         return None
     codes = np.arange(len(y)) if clusters is None else label_codes(clusters)[0]
     sides = [~np.isnan(y) & is_failed, ~np.isnan(y) & ~is_failed]
+    parts = [_Part.of(y, side, codes, weights) for side in sides]
     failed, others = (
-        mean_interval(
-            y[side], None if clusters is None else codes[side].tolist(), 0, limits, "mean of the labels"
+        _mean_label(
+            y,
+            side,
+            codes if clusters is not None else None,
+            part,
+            limits,
+            is_weighted=probabilities is not None,
         )
-        for side in sides
+        for side, part in zip(sides, parts, strict=True)
     )
-    difference = _difference(y, codes, sides[0], sides[1])
+    difference = _difference(parts[0], parts[1], codes, _least_variance(y, sides, weights))
     return InformativeFailures(
         failed, others, difference, _imputed(f, is_failed, difference, clusters, limits)
     )
 
 
-def _difference(y: Floats, codes: Codes, failed: Flags, others: Flags) -> Estimate:
-    """Welch's interval, with groups as the observations: what a group says of both sides counts together."""
+class _Part(NamedTuple):
+    """The labels of one side: their weighted mean, and what each item adds to it."""
+
+    value: float
+    influence: Floats
+    """by item, 0 on the other side"""
+    n: int
+    df: float
+    """independent labels (groups, by their weights) minus 1"""
+
+    @classmethod
+    def of(cls, y: Floats, side: Flags, codes: Codes, weights: Floats) -> _Part:
+        import numpy as np
+
+        n = int(side.sum())
+        if n == 0:
+            return cls(math.nan, np.zeros(len(y)), 0, 0.0)
+        shares = np.where(side, weights, 0.0) / weights[side].sum()
+        value = float(np.dot(shares[side], y[side]))
+        of_units = np.bincount(codes, weights=shares)
+        effective = 1 / float((of_units**2).sum())
+        n_units = len(np.unique(codes[side]))
+        # Groups of one size, and no weights: all groups count alike.
+        effective = float(n_units) if np.ptp(weights[side]) == 0 else min(effective, float(n_units))
+        df = effective - 1
+        influence = np.zeros(len(y))
+        if df > 0:
+            influence[side] = (shares[side] * (y[side] - value)) * math.sqrt(effective / df)
+        return cls(value, influence, n, df)
+
+
+def _mean_label(
+    y: Floats,
+    side: Flags,
+    codes: Codes | None,
+    part: _Part,
+    limits: tuple[float, float] | None,
+    *,
+    is_weighted: bool,
+) -> Estimate:
+    """The mean label of one side."""
     import numpy as np
 
-    n = int(failed.sum()), int(others.sum())
-    if min(n) < _FEWEST:
-        few = "failed items have" if n[0] < _FEWEST else "judged items have"
-        return undefined(f"fewer than {_FEWEST} {few} a label", n=sum(n), unit="label")
-    value = float(y[failed].mean() - y[others].mean())
-    influence = np.zeros(len(y))
-    variances, each_df = [], []
-    for side, sign in ((failed, 1.0), (others, -1.0)):
-        n_units = len(np.unique(codes[side]))
-        if n_units < 2:
-            why = "the labels of failed or of judged items lie in one group"
-            return make_estimate(value, no_interval(why), "difference of mean labels", n=sum(n), unit="label")
-        part = np.zeros(len(y))
-        part[side] = sign * (y[side] - y[side].mean()) / side.sum() * math.sqrt(n_units / (n_units - 1))
-        variances.append(float((np.bincount(codes, weights=part) ** 2).sum()))
-        each_df.append(n_units - 1)
-        influence += part
-    variance = float((np.bincount(codes, weights=influence) ** 2).sum())
-    below = sum(one**2 / df for one, df in zip(variances, each_df, strict=True))
+    name = "mean of the labels"
+    if not is_weighted or part.df <= 0:
+        return mean_interval(y[side], None if codes is None else codes[side].tolist(), 0, limits, name)
+    units = np.arange(len(y)) if codes is None else codes
+    half = t_quantile(part.df) * math.sqrt(float((np.bincount(units, weights=part.influence) ** 2).sum()))
+    low, high = part.value - half, part.value + half
+    if limits is not None:
+        low, high = max(low, limits[0]), min(high, limits[1])
+    method = f"{name}, weighted by their draw, t interval ({part.df:.3g} degrees of freedom)"
+    return Estimate(part.value, low, high, part.n, 0, 0, method, "label")
+
+
+def _least_variance(y: Floats, sides: Sequence[Flags], weights: Floats) -> float:
+    """The variance of the difference where failures are random: a few failed items that all have the usual
+    label do not show that all failed items have it."""
+    import numpy as np
+
+    known = sides[0] | sides[1]
+    if known.sum() < 2 or not (sides[0].any() and sides[1].any()):
+        return 0.0
+    shares = weights[known] / weights[known].sum()
+    around = y[known] - float(np.dot(shares, y[known]))
+    spread = float(np.dot(shares, around**2)) * known.sum() / (known.sum() - 1)
+    parts = [float(((weights[side] / weights[side].sum()) ** 2).sum()) for side in sides]
+    return float(spread * math.fsum(parts))
+
+
+def _difference(failed: _Part, others: _Part, codes: Codes, least: float) -> Estimate:
+    """Welch's interval, with groups as the observations: what a group says of both sides counts together. Its
+    variance is at least `least` where the labels of one side do not vary."""
+    import numpy as np
+
+    n = failed.n + others.n
+    if min(failed.n, others.n) < _FEWEST:
+        few = "failed items have" if failed.n < _FEWEST else "judged items have"
+        return undefined(f"fewer than {_FEWEST} {few} a label", n=n, unit="label")
+    value, name = failed.value - others.value, "difference of mean labels"
+    if min(failed.df, others.df) <= 0:
+        why = "the labels of failed or of judged items lie in one group"
+        return make_estimate(value, no_interval(why), name, n=n, unit="label")
+    variances = [float((np.bincount(codes, weights=part.influence) ** 2).sum()) for part in (failed, others)]
+    variance = float((np.bincount(codes, weights=failed.influence - others.influence) ** 2).sum())
+    below = sum(one**2 / part.df for one, part in zip(variances, (failed, others), strict=True))
     if variance <= 0 or below <= 0:
-        why = "the labels do not vary"
-        return make_estimate(value, no_interval(why), "difference of mean labels", n=sum(n), unit="label")
+        return make_estimate(value, no_interval("the labels do not vary"), name, n=n, unit="label")
     df = sum(variances) ** 2 / below
+    if min(variances) <= 1e-18 * max(variances):
+        variance = max(variance, least)
     half = t_quantile(df) * math.sqrt(variance)
-    method = f"difference of mean labels, Welch's t interval ({df:.3g} degrees of freedom)"
-    return Estimate(value, value - half, value + half, sum(n), 0, 0, method, "label")
+    method = f"{name}, Welch's t interval ({df:.3g} degrees of freedom)"
+    return Estimate(value, value - half, value + half, n, 0, 0, method, "label")
 
 
 def _imputed(

@@ -2,18 +2,20 @@
 
     logit P(i beats j) = strength of i - strength of j + gamma x (length difference)
 
-As in length-controlled AlpacaEval (Dubois et al. 2024), the difference of lengths is fitted as a feature, and win rates
-are predicted with the difference set to 0. A tie is half a win. Lengths are divided by the root mean square of their
-differences, so gamma is per typical difference; they are not centred, because 0 must stay "equally long".
+As in length-controlled AlpacaEval (Dubois et al. 2024), the difference of lengths is fitted as a feature, and
+win rates are predicted with the difference set to 0. A tie is half a win. Lengths are divided by the root
+mean square of their differences, so gamma is per typical difference; they are not centred, because 0 must
+stay "equally long".
 
 Where all systems play against one and the same system, the baseline, each prompt also has a difficulty:
 
     logit P(i beats the baseline on x) = strength of i + gamma x tanh(length difference) + difficulty of x
     difficulty of x ~ normal(beta x (mean of tanh(length difference) on x), tau)
 
-On a hard prompt every system loses to the baseline, and the baseline is often the longer there: without the term, gamma
-takes that for an effect of length. A difficulty that may go with the lengths (Mundlak 1978) leaves to gamma what differs
-between responses to one prompt. tanh, as in AlpacaEval, keeps a few very long responses from deciding.
+On a hard prompt every system loses to the baseline, and the baseline is often the longer there: without the
+term, gamma takes that for an effect of length. A difficulty that may go with the lengths (Mundlak 1978)
+leaves to gamma what differs between responses to one prompt. tanh, as in AlpacaEval, keeps a few very long
+responses from deciding.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
 _STEPS = 60
 _BEYOND = 30.0
 _LEAST_WITHIN = 0.1
-"""With less of the variation of lengths than this within pairs of systems, length and system are one and the same."""
+"""With less of the variation of lengths than this within pairs of systems, length and system are one and the
+same."""
 _LITTLE_WITHIN = 0.3
 _TINY = 1e-9
-"""Half an interval below this is rounding: the games agree with the fit to the last digit, and say nothing of others."""
+"""Half an interval below this is rounding: the games agree with the fit to the last digit, and say nothing of
+others."""
 _NO_VARIANCE = "the games leave no variance"
 
 
@@ -46,7 +50,8 @@ class LengthControl(Struct, frozen=True):
     """How length moves the judge, and what each system wins at equal length."""
 
     coefficient: Estimate
-    """change of the log odds per typical difference of lengths; above 0 the longer response wins more often"""
+    """change of the log odds per typical difference of lengths; above 0 the longer response wins more
+    often"""
     typical_difference: float | None
     """the root mean square of the differences, in the unit they were given in"""
     win_rates: tuple[Estimate, ...]
@@ -65,7 +70,8 @@ class _Fit(NamedTuple):
 
 
 def length_controlled(games: Games, differences: Numbers) -> LengthControl:
-    """The win rates at equal length; `differences` are length of the first - length of the second, game by game."""
+    """The win rates at equal length; `differences` are length of the first - length of the second, game by
+    game."""
     import numpy as np
 
     lengths = floats(differences)
@@ -100,7 +106,8 @@ def length_controlled(games: Games, differences: Numbers) -> LengthControl:
     cautions = []
     if unexplained < _LITTLE_WITHIN:
         cautions.append(
-            f"{1 - unexplained:.0%} of the variation in length is between systems: equal length is far from the data"
+            f"{1 - unexplained:.0%} of the variation in length is between systems: equal length is far from"
+            " the data"
         )
     rates = tuple(_rate(known, fitted, i, z, unit, n_left_out, cautions) for i in range(games.n_systems))
     return LengthControl(coefficient, typical, rates, means)
@@ -116,7 +123,8 @@ def _coefficient(
 
 
 def _unexplained_share(games: Games, x: Floats) -> float:
-    """The share of the variation of lengths that the systems do not explain: 1 - R² of a fit by the systems alone."""
+    """The share of the variation of lengths that the systems do not explain: 1 - R² of a fit by the systems
+    alone."""
     import numpy as np
 
     total = float((x**2).sum())
@@ -143,7 +151,10 @@ def _unfit(games: Games, typical: float, unexplained: float) -> str:
     if unexplained < _LEAST_WITHIN:
         return "the systems differ in length so consistently that length and system are confounded"
     if len(components(win_matrix(games))) > 1:
-        return "not all strengths exist, because a system never won or never lost, or because no chain of wins joins them"
+        return (
+            "not all strengths exist, because a system never won or never lost, or because no chain of wins"
+            " joins them"
+        )
     return ""
 
 
@@ -185,7 +196,8 @@ def _fit(games: Games, x: Floats) -> _Fit | None:
 def _rate(
     games: Games, fitted: _Fit, system: int, z: float, unit: str, n_left_out: int, cautions: list[str]
 ) -> Estimate:
-    """The mean chance of one system against the opponents that it had; the interval by the delta method on log odds."""
+    """The mean chance of one system against the opponents that it had; the interval by the delta method on
+    log odds."""
     import numpy as np
 
     others = np.concatenate([games.second[games.first == system], games.first[games.second == system]])
@@ -216,7 +228,8 @@ _FEWEST_PROMPTS = 20
 """With fewer prompts than this, the spread of their difficulty is not known well enough."""
 _NODES = 41
 _FARTHEST = 5.0
-"""The difficulty is integrated over so many standard deviations on both sides; with so many nodes the sum is exact."""
+"""The difficulty is integrated over so many standard deviations on both sides; with so many nodes the sum is
+exact."""
 _NEWTON_STEPS = 100
 _BLOCK = 1 << 22
 """Numbers that one block of prompts may take: 32 megabytes."""
@@ -256,7 +269,8 @@ class _Marginal(NamedTuple):
 
 
 def _with_difficulty(games: Games, x: Floats, typical: float, n_left_out: int) -> _ByPrompt | None:
-    """The win rates at equal length with a difficulty of each prompt; none where the games do not identify it."""
+    """The win rates at equal length with a difficulty of each prompt; none where the games do not identify
+    it."""
     import numpy as np
 
     data = _baseline_games(games, np.tanh(x / typical))
@@ -360,7 +374,8 @@ def _logits(games: _BaselineGames, point: Floats) -> Floats:
 
 
 def _newton(games: _BaselineGames) -> tuple[Floats, _Marginal | None]:
-    """The most likely parameters; none where the search runs away, because length or a system decides everything."""
+    """The most likely parameters; none where the search runs away, because length or a system decides
+    everything."""
     import numpy as np
 
     point = np.zeros(games.n_parameters)
@@ -388,7 +403,8 @@ def _newton(games: _BaselineGames) -> tuple[Floats, _Marginal | None]:
 
 
 def _marginal(games: _BaselineGames, point: Floats) -> _Marginal:
-    """The log-likelihood with the difficulty integrated out, its slope for each prompt, and its curvature (Louis 1982)."""
+    """The log-likelihood with the difficulty integrated out, its slope for each prompt, and its curvature
+    (Louis 1982)."""
     import numpy as np
 
     p, n_prompts = games.n_parameters, int(games.prompt[-1]) + 1
@@ -447,7 +463,8 @@ def _block(
 
 
 def _chances(games: _BaselineGames, point: Floats) -> tuple[Floats, Floats]:
-    """The chance to win each game at equal length, over all difficulties, and its slopes by the parameters."""
+    """The chance to win each game at equal length, over all difficulties, and its slopes by the
+    parameters."""
     import numpy as np
 
     k = games.n_systems

@@ -1,8 +1,8 @@
 """Many judges against the same people.
 
-The best of many judges looks better than it is. So the intervals of all differences hold together: their common
-quantile is that of the largest of the correlated t values (Dunnett 1955; Hothorn, Bretz and Westfall 2008). Where there
-are labels enough, one half chooses the judge and the other half measures it.
+The best of many judges looks better than it is. So the intervals of all differences hold together: their
+common quantile is that of the largest of the correlated t values (Dunnett 1955; Hothorn, Bretz and Westfall
+2008). Where there are labels enough, one half chooses the judge and the other half measures it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ from .arrays import (
     t_quantile,
     undefined,
 )
-from .correlation import (
-    NAMES,
-    weighted,
-)
+from .correlation import NAMES, weighted
 from .resample import (
     SAME,
     effective_units,
@@ -124,7 +121,8 @@ def many_judges(
 
 
 def _improved(data: _Answers, values: Floats, without: Floats, seed: int) -> tuple[int, ...]:
-    """The judges that agree better than the first: one-sided tests, with at most 5 % of false claims over all judges."""
+    """The judges that agree better than the first: one-sided tests, with at most 5 % of false claims over all
+    judges."""
     import numpy as np
 
     others = np.arange(1, len(values))
@@ -236,7 +234,8 @@ def _together(
 def _largest_t(
     parts: Floats, first: Codes, second: Codes, units: float, seed: int, *, is_one_sided: bool = False
 ) -> float:
-    """The quantile of the largest t value of these differences of judges, from the judges' jackknife parts."""
+    """The quantile of the largest t value of these differences of judges, from the judges' jackknife
+    parts."""
     import numpy as np
 
     df = max(2.0, units - 1)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 class Spread(Struct, frozen=True):
-    """The most frequent value, its share, and the entropy in bits: a judge that always says 4 carries no information."""
+    """The most frequent value, its share, and the entropy in bits: a judge that always says 4 carries no
+    information."""
 
     n: int
     mode: float | None
@@ -154,8 +155,12 @@ def finite(
     if clusters is not None:
         if len(clusters) != len(scores):
             raise ValueError(f"{len(clusters)} clusters for {len(scores)} values")
-        labels: Any = clusters if hasattr(clusters, "typecode") else label_codes(clusters)[0]
-        _, codes = np.unique(np.asarray(labels)[kept], return_inverse=True)
+        is_coded = hasattr(clusters, "typecode")
+        labels: Any = clusters if is_coded else label_codes(clusters)[0]
+        if is_coded or n_dropped:
+            _, codes = np.unique(np.asarray(labels)[kept], return_inverse=True)
+        else:
+            codes = labels
     return scores[kept], codes, n_dropped
 
 
@@ -227,8 +232,9 @@ class ShareInterval(NamedTuple):
 def share_interval(shares: Floats, codes: Codes | None = None) -> ShareInterval:
     """Wilson's interval of the mean of shares, for as many values as the clusters are worth.
 
-    Values of one cluster that go together count for less: n is multiplied by the variance that independent values
-    would have and divided by the one that the clusters show (Kish's design effect). It never counts for more.
+    Values of one cluster that go together count for less: n is multiplied by the variance that independent
+    values would have and divided by the one that the clusters show (Kish's design effect). It never counts
+    for more.
     """
     n, rate = len(shares), min(1.0, max(0.0, total(shares) / len(shares)))
     effective, quantile = float(n), NORMAL_QUANTILE

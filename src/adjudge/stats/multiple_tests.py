@@ -1,4 +1,5 @@
-"""Many tests at once: p-values by Holm and by Benjamini and Yekutieli, and simultaneous intervals (Bonferroni)."""
+"""Many tests at once: p-values by Holm and by Benjamini and Yekutieli, and simultaneous intervals
+(Bonferroni)."""
 
 from __future__ import annotations
 
@@ -49,9 +50,9 @@ def simultaneous(
 ) -> AnyEstimate:
     """The estimate with its interval widened so that all of `n_comparisons` hold together (Bonferroni).
 
-    Each side of a t interval with `df` degrees of freedom grows by the ratio of the two quantiles. For the differences
-    of all pairs of 12 systems that is within 3 % of Tukey's studentised range, and it also holds for paired ones.
-    `limits` are the ends beyond which the value cannot lie.
+    Each side of a t interval with `df` degrees of freedom grows by the ratio of the two quantiles. For the
+    differences of all pairs of 12 systems that is within 3 % of Tukey's studentised range, and it also holds
+    for paired ones. `limits` are the ends beyond which the value cannot lie.
     """
     if n_comparisons < 2 or estimate.value is None or estimate.low is None or estimate.high is None:
         return estimate

@@ -1,10 +1,11 @@
 """Which pairs to judge next.
 
-A game of i and j narrows every difference that depends on it. Its worth is the sum over all pairs of systems of how much
-it narrows their difference, weighted by how much that matters: most where the order is uncertain, nothing where it is
-settled (the density of the normal at the difference in standard errors). Games are chosen one after the other, each as
-if those before it had been played. A weak prior (a tie of each system with one of average strength) makes the worth of a
-game finite where systems never met, and largest there: unconnected systems are connected first.
+A game of i and j narrows every difference that depends on it. Its worth is the sum over all pairs of systems
+of how much it narrows their difference, weighted by how much that matters: most where the order is uncertain,
+nothing where it is settled (the density of the normal at the difference in standard errors). Games are chosen
+one after the other, each as if those before it had been played. A weak prior (a tie of each system with one
+of average strength) makes the worth of a game finite where systems never met, and largest there: unconnected
+systems are connected first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def next_games(
     *,
     limits: Sequence[Sequence[float]] | None = None,
 ) -> list[tuple[int, int]]:
-    """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at most.
+    """The `n` pairs of systems to ask for, in order; `limits` is how many games of each pair can be had at
+    most.
 
     `rating` are finite strengths.
     """

@@ -1,7 +1,7 @@
 """Ordinal logistic regression of people's levels on one score.
 
-P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). With few labels it is more stable than an isotonic
-curve, because it has one slope.
+P(level <= k) = logistic(threshold_k - beta x) (McCullagh 1980). With few labels it is more stable than an
+isotonic curve, because it has one slope.
 """
 
 from __future__ import annotations

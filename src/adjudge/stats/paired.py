@@ -1,7 +1,7 @@
 """Paired differences of scores on the same items, and their tests.
 
-Two systems, or two scorings, are compared item by item, so that hard items cost both alike. Two systems without a
-shared input are compared by their means, as independent samples.
+Two systems, or two scorings, are compared item by item, so that hard items cost both alike. Two systems
+without a shared input are compared by their means, as independent samples.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # -- one pair of scorings
 
-# A value that is missing on one side is left out of the mean and counted; `bounds` says what it leaves open. Items that
-# share a group count as one observation in the interval and in the test.
+# A value that is missing on one side is left out of the mean and counted; `bounds` says what it leaves open.
+# Items that share a group count as one observation in the interval and in the test.
 
 _EXACT = 20
 """Differences other than 0 up to which the sign-flip test tries every combination of signs."""
@@ -84,9 +84,9 @@ def paired_difference(
 def paired_test(values: Sequence[float] | Floats, clusters: Sequence[Hashable] | None = None) -> Test:
     """Whether the mean of differences is 0; of groups, each is one observation.
 
-    Up to 20 differences (or groups) other than 0 all combinations of their signs are tried. With more, the p-value is
-    that of the t statistic, cluster-robust for groups: random flips could not give one below 1 in their number, which
-    a correction for hundreds of tests would then turn into 1.
+    Up to 20 differences (or groups) other than 0 all combinations of their signs are tried. With more, the
+    p-value is that of the t statistic, cluster-robust for groups: random flips could not give one below 1 in
+    their number, which a correction for hundreds of tests would then turn into 1.
     """
     import numpy as np
 
@@ -250,7 +250,8 @@ def two_sided_p(t: float, df: float) -> float:
 
 
 def games_from_scores(scores: Sequence[Numbers], is_higher_better: bool = True) -> Games:
-    """Each input on which two systems have a score is a game of theirs; equal scores are a tie. An input is a cluster."""
+    """Each input on which two systems have a score is a game of theirs; equal scores are a tie. An input is a
+    cluster."""
     import numpy as np
 
     table = np.array([floats(row) for row in scores]).reshape(len(scores), -1)

@@ -1,8 +1,8 @@
 """Whether one candidate agrees with people better than another on the same items, tested at any level.
 
 The interval and the test say the same: the lower end is above 0 exactly where the one-sided test at half of
-1 - confidence is significant. Right or wrong, items alone: McNemar's exact test on the items where the two differ, and
-an interval from Clopper and Pearson's bounds. Scores or groups: means of random subsets of the
+1 - confidence is significant. Right or wrong, items alone: McNemar's exact test on the items where the two
+differ, and an interval from Clopper and Pearson's bounds. Scores or groups: means of random subsets of the
 groups (Hartigan 1969), the interval that belongs to the paired permutation of signs.
 """
 
@@ -18,7 +18,10 @@ from .arrays import Numbers, floats, label_codes, undefined
 from .binomial import lower_bound, upper_bound, upper_tail
 from .resample import generator
 
-_SUBSETS = 9_999
+_SUBSETS, _MOST_SUBSETS = 9_999, 1_999_999
+_CHUNK, _MOST_CELLS = 10_000, 20_000_000
+_AT_LEVEL = 10
+"""So many subsets are expected beyond the bound of the strictest levels."""
 
 
 class Gain(Struct, frozen=True):
@@ -60,7 +63,8 @@ def _of_counts(won: int, lost: int, n: int, level: float) -> Gain:
 
 
 def _limits(won: int, differing: int, n: int, level: float) -> tuple[float, float]:
-    """The interval of (2 x share won - 1) x share that differs: the two shares' distances to their bounds, as squares.
+    """The interval of (2 x share won - 1) x share that differs: the two shares' distances to their bounds, as
+    squares.
 
     Where the test is significant, the product of the two lower bounds, which is above 0, is a bound as well.
     """
@@ -80,21 +84,32 @@ def _of_subsets(sums: object, sizes: object, level: float, unit: str, seed: int)
     import numpy as np
 
     total, weights = np.asarray(sums, dtype=float), np.asarray(sizes, dtype=float)
-    flips = generator(seed).integers(0, 2, size=(_SUBSETS, len(total)), dtype=np.int8).astype(float)
-    chosen = flips @ weights
-    # The empty subset stands for the signs as they are: it bounds the mean on neither side.
-    with np.errstate(invalid="ignore"):
-        means = np.where(chosen > 0, (flips @ total) / chosen, np.nan)
-    known = np.sort(means[chosen > 0])
-    n_empty = _SUBSETS - len(known) + 1
-    p = (int((known <= 0).sum()) + n_empty) / (_SUBSETS + 1)
-    allowed = int(level * (_SUBSETS + 1)) - n_empty
+    n_subsets = min(_MOST_SUBSETS, max(_SUBSETS, math.ceil(_AT_LEVEL / level)))
+    random, parts = generator(seed), []
+    n_rows = max(1, min(_CHUNK, _MOST_CELLS // len(total)))
+    for begin in range(0, n_subsets, n_rows):
+        n_drawn = min(n_rows, n_subsets - begin)
+        flips = random.integers(0, 2, size=(n_drawn, len(total)), dtype=np.int8).astype(float)
+        chosen = flips @ weights
+        # The empty subset stands for the signs as they are: it bounds the mean on neither side.
+        parts.append((flips @ total)[chosen > 0] / chosen[chosen > 0])
+    known = np.sort(np.concatenate(parts))
+    n_empty = n_subsets - len(known) + 1
+    p = (int((known <= 0).sum()) + n_empty) / (n_subsets + 1)
+    allowed = int(level * (n_subsets + 1)) - n_empty
     n = int(weights.sum())
     value = float(total.sum() / n)
-    method = f"mean difference, paired sign-flip interval from {_SUBSETS} random subsets"
+    method = f"mean difference, paired sign-flip interval from {n_subsets} random subsets"
     if allowed < 0 or allowed >= len(known):
         estimate = Estimate(
-            value, None, None, n, method=method, unit=unit, seed=seed, reason="too few groups for an interval"
+            value,
+            None,
+            None,
+            n,
+            method=method,
+            unit=unit,
+            seed=seed,
+            reason="too few groups for an interval at this level",
         )
         return Gain(estimate, p)
     low, high = float(known[allowed]), float(known[len(known) - 1 - allowed])

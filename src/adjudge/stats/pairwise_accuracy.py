@@ -1,13 +1,15 @@
 """Whether a judge orders pairs of outputs, and pairs of systems, as people do.
 
-Pairwise accuracy with ties: tau-b cannot compare a judge that gives whole numbers with one that gives fractions, since
-the one ties often and the other never. Pairwise accuracy counts a tie of both sides as correct, and tie calibration
-takes a small difference of the judge's scores as a tie, too (Deutsch, Foster and Freitag 2023, "Ties Matter"). The
-threshold that fits best on the same data is optimistic; the one from other data is not.
+Pairwise accuracy with ties: tau-b cannot compare a judge that gives whole numbers with one that gives
+fractions, since the one ties often and the other never. Pairwise accuracy counts a tie of both sides as
+correct, and tie calibration takes a small difference of the judge's scores as a tie, too (Deutsch, Foster and
+Freitag 2023, "Ties Matter"). The threshold that fits best on the same data is optimistic; the one from other
+data is not.
 
-Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error): counting pairs of systems in the
-same order punishes a judge for pairs that people cannot separate either. So it compares p-values: the accuracy is
-1 - |p of people - p of the judge|, averaged over pairs of systems, with p the one-sided p-value of a paired test that
+Soft pairwise accuracy (Thompson et al. 2024; 1 - PCE, the pairwise confidence error): counting pairs of
+systems in the same order punishes a judge for pairs that people cannot separate either. So it compares
+p-values: the accuracy is 1 - |p of people - p of the judge|, averaged over pairs of systems,
+with p the one-sided p-value of a paired test that
 flips signs of differences on the same inputs, taken from its normal limit so that nothing is random.
 """
 
@@ -21,7 +23,7 @@ from msgspec import Struct, structs
 
 from ..records import Estimate
 from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
-from .correlation import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
+from .correlation_levels import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
 from .resample import Resample, generator
 
@@ -107,9 +109,10 @@ def _thinned(data: Pairs, seed: int) -> tuple[Pairs, str]:
         return data, ""
     kept = np.sort(generator(seed).permutation(len(data.x))[:_MOST_ITEMS])
     note = f", {_MOST_ITEMS} of {len(data.x)} items drawn at random"
-    return data._replace(
-        x=data.x[kept], y=data.y[kept], inputs=np.arange(_MOST_ITEMS), n_inputs=_MOST_ITEMS
-    ), note
+    return (
+        data._replace(x=data.x[kept], y=data.y[kept], inputs=np.arange(_MOST_ITEMS), n_inputs=_MOST_ITEMS),
+        note,
+    )
 
 
 def _couples(data: Pairs) -> _Couples:
@@ -231,8 +234,9 @@ def soft_pairwise_accuracy(
 ) -> Estimate:
     """1 - PCE over the pairs of systems that share two inputs, with a jackknife interval over `resample`.
 
-    `probabilities` are those with which items were drawn, where they differ: an input counts by the inverse of both
-    systems' probabilities. `n` counts systems, `n_undefined` pairs of systems that do not share two inputs.
+    `probabilities` are those with which items were drawn, where they differ: an input counts by the inverse
+    of both systems' probabilities. `n` counts systems, `n_undefined` pairs of systems that do not share two
+    inputs.
     """
     import numpy as np
 

@@ -40,10 +40,11 @@ def minimum_detectable(
 
 
 def detectable_difference(precisions: Sequence[Precision | None]) -> float | None:
-    """The true difference of two systems that an unpaired test finds with 80 % power, from each system's precision.
+    """The true difference of two systems that an unpaired test finds with 80 % power, from each system's
+    precision.
 
-    Two systems of typical precision are taken: the mean square of their standard errors, which count groups where
-    items share one, and the median number of observations. None where no system has two.
+    Two systems of typical precision are taken: the mean square of their standard errors, which count groups
+    where items share one, and the median number of observations. None where no system has two.
     """
     known = [precision for precision in precisions if precision is not None]
     if not known:

@@ -2,11 +2,11 @@
 
 Prediction-powered inference with power tuning (PPI++, Angelopoulos, Duchi and Zrnic 2023):
 theta = mean(Y) + lambda (mean of the judge where there are no labels - where there are), with
-lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs, without its bias where scores are skewed (`regression`); the
-interval is that of the regression estimator below, XX
+lambda = cov(Y, F) / ((1 + n/N) var F). The value is theirs, without its bias where scores are skewed
+(`regression`); the interval is that of the regression estimator below, XX
 
-The labelled items must be a random part of all. Where the judge failed on an item, labelled or not, its own mean stands
-in: any prediction is allowed, so failures cannot bias the result.
+The labelled items must be a random part of all. Where the judge failed on an item, labelled or not, its own
+mean stands in: any prediction is allowed, so failures cannot bias the result.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def as_estimate(
 ) -> Estimate:
     """The fit in words, its interval cut to the scale and, unless told otherwise, corrected for skewness.
 
-    Differences of judge and people are few and of either sign: the skewness of a sample of them is chance, and to correct
-    for it costs coverage.
+    Differences of judge and people are few and of either sign: the skewness of a sample of them is chance,
+    and to correct for it costs coverage.
     """
     cautions = []
     if fitted.is_exact and fitted.slope > 0:
@@ -59,8 +59,8 @@ def as_estimate(
         )
     if is_thin(fitted):
         cautions.append(
-            f"{fitted.n} labels count as about {fitted.effective:.0f}, because of their groups or their unequal "
-            "probabilities: the interval may be too narrow"
+            f"{fitted.n} labels count as about {fitted.effective:.0f}, because of their groups or their"
+            " unequal probabilities: the interval may be too narrow"
         )
     return make_estimate(
         fitted.value,
@@ -74,7 +74,8 @@ def as_estimate(
 
 
 FEW_EFFECTIVE = 20
-"""Below this number of effective labels, the interval of a skewed or uneven sample covers less than it says."""
+"""Below this number of effective labels, the interval of a skewed or uneven sample covers less than it
+says."""
 
 
 def is_thin(fitted: Fit) -> bool:
@@ -109,10 +110,11 @@ def unskewed(t: float, skewness: float) -> float:
 
 
 def worth(corrected: Estimate, labels_only: Estimate, most: int) -> float | None:
-    """How many labels without a judge would give an interval as narrow as the corrected one; at most all items.
+    """How many labels without a judge would give an interval as narrow as the corrected one; at most all
+    items.
 
-    From the two intervals as they are given, which are made in one way: where the corrected one is the wider, the
-    judge has cost more than it brought, and the labels are worth less than their number.
+    From the two intervals as they are given, which are made in one way: where the corrected one is the wider,
+    the judge has cost more than it brought, and the labels are worth less than their number.
     """
     ends = corrected.low, corrected.high, labels_only.low, labels_only.high
     if any(end is None for end in ends):
@@ -123,9 +125,10 @@ def worth(corrected: Estimate, labels_only: Estimate, most: int) -> float | None
     return min(float(most), corrected.n * ((high_alone - low_alone) / (high - low)) ** 2)
 
 
-_TOO_FEW = (
-    "the values are too large, or the labels lie in too few groups or have too unequal probabilities"
-    " (new inputs are known through the groups; --about these-items asks about these items alone)"
+_TOO_FEW = "the values are too large, or the labels have too unequal probabilities"
+_TOO_FEW_GROUPS = (
+    "a few groups hold most labels, and new inputs are known through groups; these items alone:"
+    " --about these-items"
 )
 
 
@@ -142,7 +145,8 @@ class Corrected(Struct, frozen=True):
     effective_labels: float | None
     """how many labels without a judge would give as narrow an interval; at most all items"""
     is_thin: bool = False
-    """whether groups or unequal probabilities leave so few effective labels that the interval may be too narrow"""
+    """whether groups or unequal probabilities leave so few effective labels that the interval may be too
+    narrow"""
 
 
 def ppi_mean(
@@ -157,9 +161,9 @@ def ppi_mean(
 ) -> Corrected:
     """The mean of people's scores over all items; `labels` is none where an item has no label.
 
-    `clusters` says which items share a group; `probabilities` with which chance an item was drawn to
-    be labelled, where that differs between items. `limits` are the ends of the scale, and `name` is how the
-    method calls the corrected mean. `is_finite`: the mean of these items is wanted, not that of new inputs.
+    `clusters` says which items share a group; `probabilities` with which chance an item was drawn to be
+    labelled, where that differs. `limits` are the ends of the scale; `name` is the method's name.
+    `is_finite`: the mean of these items is wanted, not that of new inputs.
     """
     import numpy as np
 
@@ -177,21 +181,20 @@ def ppi_mean(
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
 
     n = len(y) - _n_missing(y)
+    if is_finite and n == len(y) > 0:
+        return _all_labelled(y, f, judge_only, bias)
     why = _cannot(n, y, probabilities)
     if why:
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     if is_constant(y[y == y]):
         constant = mean_of(y, clusters, limits, "mean of the labels, which do not vary")
         return alone(structs.replace(constant, n_failed=n_failed, unit="label"))
-    # The labels alone are a judge who says nothing: one arithmetic for both, or the two could not be compared.
+    # The labels alone are a judge who says nothing: one arithmetic makes the two comparable.
     plain = fit(y, np.zeros(len(y)), groups, drawn, is_finite=is_finite)
     # Where every item has its label, the judge has nothing to add.
     fitted = fit(y, f, groups, drawn, is_finite=is_finite) if n < len(y) else plain
-    if is_finite and n == len(y):
-        known = mean_of_these(y)
-        return Corrected(known, judge_only, known, bias, 0.0, None)
     if fitted is None or plain is None:
-        why = _TOO_FEW
+        why = _TOO_FEW if groups is None else _TOO_FEW_GROUPS
         return alone(undefined(why, n=n, n_failed=n_failed, unit="label"))
     corrected = as_estimate(fitted, f"{name}, lambda = {fitted.power:.3g}", unit, n_failed, limits)
     labels_only = as_estimate(plain, "mean of the labels", unit, 0, limits)
@@ -207,12 +210,20 @@ def ppi_mean(
     return Corrected(corrected, judge_only, labels_only, bias, power, effective, is_thin(fitted))
 
 
+def _all_labelled(y: Floats, f: Floats, judge_only: Estimate, bias: Estimate) -> Corrected:
+    """Of items that all have a label: nothing is left to estimate, but the bias where the judge failed."""
+    known, n_failed = mean_of_labelled(y), _n_missing(f)
+    exact_bias = bias if n_failed else mean_of_labelled(f - y)
+    return Corrected(structs.replace(known, n_failed=n_failed), judge_only, known, exact_bias, 0.0, None)
+
+
 _FEW = 12
 """Labels below which they are taken alone where the judge would widen their interval."""
 
 
 def is_used_alone(corrected: Estimate, labels_only: Estimate) -> bool:
-    """Whether so few labels are better taken alone: no judge is known well enough from them to narrow the interval."""
+    """Whether so few labels are better taken alone: no judge is known well enough from them to narrow the
+    interval."""
     return corrected.n < _FEW and is_much_wider(corrected, labels_only)
 
 
@@ -278,8 +289,8 @@ def ppi_stratified(
 ) -> Corrected:
     """The corrected mean over all items where labels were drawn stratum by stratum, in any proportion.
 
-    Each stratum counts by its share of the items (Fisch et al. 2024, with one slope for all strata), also in the
-    mean of the labels alone and in the bias. `clusters` says which items share a group, across strata.
+    Each stratum counts by its share of the items (Fisch et al. 2024, with one slope for all strata), also in
+    the mean of the labels alone and in the bias. `clusters` says which items share a group, across strata.
     """
     import numpy as np
 
@@ -300,6 +311,8 @@ def ppi_stratified(
     if bias_fit is None:
         bias = _constant_bias(f - y, strata) or bias
     judge_only = mean_of_these(f) if is_finite else mean_of(f, clusters, limits)
+    if is_finite and len(y) and not _n_missing(y):
+        return _all_labelled(y, f, judge_only, bias)
     if fitted is None:
         return Corrected(corrected, judge_only, labels_only, bias, None, None)
     effective = worth(corrected, labels_only, len(y))
@@ -307,7 +320,8 @@ def ppi_stratified(
 
 
 def _constant_bias(differences: Floats, strata: Sequence[Hashable]) -> Estimate | None:
-    """The bias where the judge differs by the same amount on all labels of a stratum: there is no interval."""
+    """The bias where the judge differs by the same amount on all labels of a stratum: there is no
+    interval."""
     import numpy as np
 
     of_item, n_strata = label_codes(strata)
@@ -380,6 +394,14 @@ def mean_of_these(values: Floats) -> Estimate:
     why = no_interval("these items were all judged")
     return make_estimate(
         float(known.mean()), why, "mean of these items", n=len(known), n_failed=n_failed, unit="item"
+    )
+
+
+def mean_of_labelled(values: Floats) -> Estimate:
+    """The mean of items that all have their label: it is known, so its interval is the value itself."""
+    value = float(values.mean())
+    return Estimate(
+        value, value, value, len(values), 0, 0, "mean of these items, which all have a label", "label"
     )
 
 

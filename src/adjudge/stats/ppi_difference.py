@@ -1,9 +1,9 @@
 """The difference of two systems, corrected by labels.
 
 Where every labelled input has labels of both systems, the input's own difference is corrected (PPI++ of the
-difference). Otherwise each system is corrected by its own labels, and what the labels of one input say of both counts
-together: the variance is that of the influences, added up input by input. So no label is thrown away, and inputs that
-are hard for both systems do not widen the interval.
+difference). Otherwise each system is corrected by its own labels, and what the labels of one input say of
+both counts together: the variance is that of the influences, added up input by input. So no label is thrown
+away, and inputs that are hard for both systems do not widen the interval.
 """
 
 from __future__ import annotations
@@ -24,9 +24,18 @@ from .arrays import (
     same_length,
     undefined,
 )
-from .ppi import Corrected, fitted_interval, is_used_alone, mean_of, ppi_mean, worth
+from .ppi import (
+    Corrected,
+    fitted_interval,
+    is_used_alone,
+    mean_of,
+    mean_of_labelled,
+    mean_of_these,
+    ppi_mean,
+    worth,
+)
 from .regression import regression
-from .regression_mean import filled
+from .regression_mean import as_columns
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -43,14 +52,15 @@ def ppi_difference(
     scores_second: Numbers,
     *,
     clusters: Sequence[Hashable] | None = None,
-    probabilities: tuple[Numbers, Numbers] | None = None,
+    probabilities: tuple[Numbers | None, Numbers | None] | None = None,
     limits: tuple[float, float] | None = None,
     is_finite: bool = False,
 ) -> Corrected:
     """The mean of first - second over inputs; none where an input lacks a label or a score.
 
-    `probabilities` are those with which the labels of each system were drawn, where they differ: then each label is
-    weighted by its own, and the difference is that of the two corrected means. `limits` are the ends of the scale of the scores, not of their difference.
+    `probabilities` are those with which the labels of each system were drawn, none for a system in which they
+    do not differ: then each label is weighted by its own, and the difference is that of the two corrected
+    means. `limits` are the ends of the scale of the scores, not of their difference.
     """
     import numpy as np
 
@@ -76,7 +86,7 @@ def ppi_difference(
     name = "PPI++ difference, partly paired labels" if is_shared else "PPI++ difference, independent labels"
     n_failed = int((np.isnan(f) | np.isnan(h)).sum())
     flat = np.zeros(len(y))
-    drawn = None if probabilities is None else (floats(probabilities[0]), floats(probabilities[1]))
+    drawn = tuple(None if of_side is None else floats(of_side) for of_side in probabilities or (None, None))
     fitted = _fit(y, f, g, h, groups, drawn, is_finite)
     plain = _fit(y, flat, g, flat, groups, drawn, is_finite)
     bias = _fit(f - y, flat, h - g, flat, groups, drawn, is_finite)
@@ -86,7 +96,7 @@ def ppi_difference(
         corrected = structs.replace(labels_only, n_failed=n_failed)
     return Corrected(
         corrected,
-        mean_of(f - h, clusters, ends),
+        _of_these(f, h) if is_finite else mean_of(f - h, clusters, ends),
         labels_only,
         _estimate(bias, "difference of biases", 0, None),
         None,
@@ -117,22 +127,23 @@ class DifferenceFit(Struct, frozen=True):
 
 
 def _side(y: Floats, f: Floats, units: Codes, drawn: Floats | None, is_finite: bool) -> _Side | None:
-    """The regression estimate of one system; none for fewer than three labels or without their probabilities."""
+    """The regression estimate of one system; none for fewer than three labels or without their
+    probabilities. `f` has a column for each judge where there are several."""
     import numpy as np
 
-    f = filled(f)
+    f = as_columns(f)
     labelled = np.flatnonzero(~np.isnan(y))
     n, n_items = len(labelled), len(y)
     if n < 3:
         return None
-    labels, judged, everywhere = y[labelled], f[labelled], float(f.mean())
+    labels, judged, everywhere = y[labelled], f[labelled], f.mean(axis=0)
     weights = np.ones(n) if drawn is None else 1 / drawn[labelled]
     weights = weights / weights.mean()
     # A judge beside all labels is not needed.
-    around = (f - everywhere if n < n_items else np.zeros(n_items))[:, None]
-    shift = np.array([everywhere - float((weights * judged).mean())])
-    found = regression(labels, judged[:, None], around, shift, weights, units[labelled])
-    predicted = labels + found.slopes[:, 0] * (everywhere - judged)
+    around = f - everywhere if n < n_items else np.zeros(f.shape)
+    shift = everywhere - (weights[:, None] * judged).mean(axis=0)
+    found = regression(labels, judged, around, shift, weights, units[labelled])
+    predicted = labels + ((everywhere - judged) * found.slopes).sum(axis=1)
     value = float((weights * predicted).mean())
     if is_finite:
         units = np.arange(n_items)
@@ -141,7 +152,7 @@ def _side(y: Floats, f: Floats, units: Codes, drawn: Floats | None, is_finite: b
     df = effective - found.n_fitted
     if df <= 0:
         return None
-    influence = float(found.slope[0]) * (f - everywhere) / n_items
+    influence = (f - everywhere) @ found.slope / n_items
     of_labels = weights * (predicted - value) * found.leverage / n * math.sqrt(effective / df)
     if is_finite:
         # About these items, the draw of the labels is the only chance.
@@ -157,15 +168,15 @@ def _fit(
     g: Floats,
     h: Floats,
     groups: tuple[Codes, Codes],
-    drawn: tuple[Floats, Floats] | None = None,
+    drawn: tuple[Floats | None, ...] = (None, None),
     is_finite: bool = False,
 ) -> DifferenceFit | None:
     """Both sides together; none where one has too few labels or nothing varies."""
     import numpy as np
 
     with np.errstate(all="ignore"):
-        first = _side(y, f, groups[0], None if drawn is None else drawn[0], is_finite)
-        second = _side(g, h, groups[1], None if drawn is None else drawn[1], is_finite)
+        first = _side(y, f, groups[0], drawn[0], is_finite)
+        second = _side(g, h, groups[1], drawn[1], is_finite)
         if first is None or second is None:
             return None
         n_codes = 1 + max(int(codes.max()) for codes in groups)
@@ -187,16 +198,36 @@ def _fit(
     return DifferenceFit(value, variance, df, skewness, n_units) if is_sound else None
 
 
+def _of_these(f: Floats, h: Floats) -> Estimate:
+    """The difference of two means of items that were all judged: nothing was drawn, so it has no interval."""
+    sides = mean_of_these(f), mean_of_these(h)
+    n, n_failed = sum(side.n for side in sides), sum(side.n_failed for side in sides)
+    if sides[0].value is None or sides[1].value is None:
+        return undefined("one system has no score", n=n, n_failed=n_failed, unit="item")
+    why = no_interval("these items were all judged")
+    value = sides[0].value - sides[1].value
+    return make_estimate(value, why, "difference of these items", n=n, n_failed=n_failed, unit="item")
+
+
+def _known(y: Floats, g: Floats) -> Estimate:
+    """The difference of items that all have a label."""
+    first, second = mean_of_labelled(y), mean_of_labelled(g)
+    value = (first.value or 0.0) - (second.value or 0.0)
+    return structs.replace(first, value=value, low=value, high=value, n=first.n + second.n)
+
+
 def difference_by_group(
     first: tuple[Numbers, Numbers, Sequence[Hashable], Numbers | None],
     second: tuple[Numbers, Numbers, Sequence[Hashable], Numbers | None],
     *,
+    judges: tuple[Sequence[Numbers], Sequence[Numbers]] = ((), ()),
     limits: tuple[float, float] | None = None,
     is_finite: bool = False,
 ) -> Corrected:
-    """The difference of two systems that have several items in a group; of each labels, scores, groups, probabilities.
+    """The difference of the corrected means of two systems; of each labels, scores, groups, probabilities.
 
-    The groups are the independent observations: what a group says of both systems counts together.
+    The groups are the independent observations: what a group says of both systems counts together. `judges`
+    are the scores of each judge of a panel, where each has a slope of its own in the system's mean.
     """
     import numpy as np
 
@@ -207,25 +238,29 @@ def difference_by_group(
     if is_finite:
         groups = np.arange(len(first[2])), np.arange(len(first[2]), len(codes))
     y, f, g, h = floats(first[0]), floats(first[1]), floats(second[0]), floats(second[1])
-    drawn = None
-    if first[3] is not None or second[3] is not None:
-        drawn = (
-            np.ones(len(y)) if first[3] is None else floats(first[3]),
-            np.ones(len(g)) if second[3] is None else floats(second[3]),
-        )
+    drawn = tuple(None if side[3] is None else floats(side[3]) for side in (first, second))
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
     no_f, no_h = np.zeros(len(f)), np.zeros(len(h))
+    heard_f, heard_h = (
+        np.column_stack([floats(scores) for scores in each]) if each else pooled
+        for each, pooled in zip(judges, (f, h), strict=True)
+    )
+    even, n_failed = (None, None), int(np.isnan(f).sum() + np.isnan(h).sum())
     # The judge alone is the same arithmetic with its scores as labels of every item.
     estimates = [
-        _estimate(_fit(*sides, groups, used, is_finite), name, n_failed, ends)
-        for sides, used, name, n_failed in (
-            ((y, f, g, h), drawn, "PPI++ difference, by group", int(np.isnan(f).sum() + np.isnan(h).sum())),
-            ((f, no_f, h, no_h), None, "difference of means, by group", 0),
+        _estimate(_fit(*sides, groups, used, is_finite), name, n_missing, ends)
+        for sides, used, name, n_missing in (
+            ((y, heard_f, g, heard_h), drawn, "PPI++ difference, by group", n_failed),
+            ((f, no_f, h, no_h), even, "difference of means, by group", 0),
             ((y, no_f, g, no_h), drawn, "difference of the labels' means, by group", 0),
             ((f - y, no_f, h - g, no_h), drawn, "difference of biases, by group", 0),
         )
     ]
-    unit = f"group (n={n_groups})"
+    if is_finite:
+        estimates[1] = _of_these(f, h)
+        if not np.isnan(y).any() and not np.isnan(g).any():
+            estimates[0] = estimates[2] = _known(y, g)
+    unit = "label" if is_finite else f"group (n={n_groups})"
     corrected, judge_only, labels_only, bias = (structs.replace(each, unit=unit) for each in estimates)
     if is_used_alone(corrected, labels_only):
         corrected = structs.replace(labels_only, n_failed=corrected.n_failed)

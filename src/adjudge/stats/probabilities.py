@@ -1,10 +1,11 @@
 """Whether the probabilities that a judge gives can be believed.
 
-The calibration error is the root mean square gap between the mean probability and the share of outcomes in bins with
-equally many items. The plain estimate is biased upwards with few labels, because chance alone makes gaps; the debiased one
-takes the variance of the gaps off (Bröcker 2012; Kumar, Liang and Ma 2019), and the plain one to expect under perfect
-calibration stands beside it. The interval inverts the distribution of the sum of squared gaps, so that it reaches 0 where
-chance explains the gaps. Groups are respected everywhere: items of one group count as one observation.
+The calibration error is the root mean square gap between the mean probability and the share of outcomes in
+bins with equally many items. The plain estimate is biased upwards with few labels, because chance alone makes
+gaps; the debiased one takes the variance of the gaps off (Bröcker 2012; Kumar, Liang and Ma 2019), and the
+plain one to expect under perfect calibration stands beside it. The interval inverts the distribution of the
+sum of squared gaps, so that it reaches 0 where chance explains the gaps. Groups are respected everywhere:
+items of one group count as one observation.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """The shares of items that are decided at most, the most certain first."""
 
 
-class Bin(Struct, frozen=True):
+class ReliabilityBin(Struct, frozen=True):
     """One point of the reliability diagram."""
 
     n: int
@@ -70,7 +71,7 @@ class Probabilities(Struct, frozen=True):
     """the rest: how little the probabilities separate the outcomes"""
     auroc: Estimate
     """the chance that an item whose event happened has the higher probability"""
-    bins: tuple[Bin, ...] = ()
+    bins: tuple[ReliabilityBin, ...] = ()
     risk: tuple[CoverageRisk, ...] = ()
 
 
@@ -90,15 +91,18 @@ def probability_quality(
     certainties: Numbers | None = None,
     wrong: Sequence[bool | None] | None = None,
     clusters: Sequence[Hashable] | None = None,
+    folds: Sequence[Hashable] | None = None,
 ) -> Probabilities:
     """How far probabilities of an event agree with whether it happened.
 
-    `certainties` and `wrong` are for the risk at a coverage: how certain each decision is and whether it is wrong; without
-    them, the event is decided to happen where its probability is at least one half.
+    Bins are made within each of the `folds` of cross-fitted probabilities: a fold that raises the curves of
+    all others is above its own, so that gaps over all folds would cancel.
+    `certainties` and `wrong` are for the risk at a coverage: how certain each decision is and whether it is
+    wrong; without them, the event is decided to happen where its probability is at least one half.
     """
     import numpy as np
 
-    same_length(probabilities, happened, certainties, wrong, clusters)
+    same_length(probabilities, happened, certainties, wrong, clusters, folds)
     p = floats(probabilities)
     y = floats([None if event is None else float(event) for event in happened])
     with np.errstate(invalid="ignore"):
@@ -113,7 +117,7 @@ def probability_quality(
     rows = np.flatnonzero(kept).tolist()
     groups = None if clusters is None else [clusters[row] for row in rows]
     codes = np.arange(n) if groups is None else label_codes(groups)[0]
-    gaps = _gaps(p, y, codes)
+    gaps = _gaps(p, y, codes, label_codes([folds[row] if folds else 0 for row in rows])[0])
     square = _mean_square(gaps)
     unit, cautions = _unit(codes, groups is not None)
     error, calibration = (
@@ -163,28 +167,36 @@ def _unit(codes: Codes, has_groups: bool) -> tuple[str, list[str]]:
     return f"group (n={n_units})", few_groups(n_units)
 
 
-def _places(p: Floats) -> Codes:
-    """The bin of each item: equally many in each, equal probabilities together."""
+def _places(p: Floats, fold: Codes) -> Codes:
+    """The bin of each item within its fold: equally many in each, equal probabilities together."""
     import numpy as np
 
-    n_bins = max(2, min(_MOST_BINS, len(p) // _LEAST_IN_BIN))
-    edges = np.unique(np.quantile(p, np.arange(1, n_bins) / n_bins))
-    places = np.searchsorted(edges, p, side="right")
+    places = np.zeros(len(p), dtype=np.intp)
+    for number in range(int(fold.max()) + 1):
+        rows = fold == number
+        n_bins = max(2, min(_MOST_BINS, int(rows.sum()) // _LEAST_IN_BIN))
+        edges = np.unique(np.quantile(p[rows], np.arange(1, n_bins) / n_bins))
+        places[rows] = number * (_MOST_BINS + 1) + np.searchsorted(edges, p[rows], side="right")
     return np.unique(places, return_inverse=True)[1].reshape(-1)
 
 
-def _gaps(p: Floats, y: Floats, codes: Codes) -> _Gaps:
+def _gaps(p: Floats, y: Floats, codes: Codes, fold: Codes) -> _Gaps:
     import numpy as np
 
-    place = _places(p)
+    place = _places(p, fold)
     sizes = np.bincount(place).astype(np.float64)
     n_bins, n_units = len(sizes), int(codes.max()) + 1
     residuals = p - y
     gaps = np.bincount(place, weights=residuals) / sizes
     parts = np.zeros((n_units, n_bins))
     np.add.at(parts, (codes, place), (residuals - gaps[place]) / sizes[place])
-    covariance = parts.T @ parts * (n_units / max(1, n_units - 1))
-    # The mean of a bin takes a degree of freedom. A bin whose events all happened, or none, still has chance in it.
+    # Units of one fold alone stand in a bin.
+    n_met = np.array([len(np.unique(codes[fold == number])) for number in range(int(fold.max()) + 1)])
+    few = np.zeros(n_bins)
+    few[place] = (n_met / np.maximum(n_met - 1, 1))[fold]
+    covariance = parts.T @ parts * np.sqrt(np.outer(few, few))
+    # The mean of a bin takes a degree of freedom. A bin whose events all happened, or none, still has chance
+    # in it.
     spread = sizes / np.maximum(sizes - 1, 1)
     covariance *= np.sqrt(np.outer(spread, spread))
     shares = (np.bincount(place, weights=y) + 0.5) / (sizes + 1)
@@ -251,7 +263,8 @@ def _by_chance(p: Floats, gaps: _Gaps) -> float:
 
 
 def _auroc(p: Floats, y: Floats, codes: Codes, unit: str, cautions: Sequence[str]) -> Estimate:
-    """The area under the ROC curve, with the interval of DeLong et al. (1988), for groups Obuchowski's (1997)."""
+    """The area under the ROC curve, with the interval of DeLong et al. (1988), for groups Obuchowski's
+    (1997)."""
     import numpy as np
 
     from .correlation import rank_rows
@@ -281,7 +294,7 @@ def _auroc(p: Floats, y: Floats, codes: Codes, unit: str, cautions: Sequence[str
     )
 
 
-def _bins(p: Floats, y: Floats, place: Codes, codes: Codes) -> list[Bin]:
+def _bins(p: Floats, y: Floats, place: Codes, codes: Codes) -> list[ReliabilityBin]:
     import numpy as np
 
     bins = []
@@ -289,7 +302,9 @@ def _bins(p: Floats, y: Floats, place: Codes, codes: Codes) -> list[Bin]:
         rows = np.flatnonzero(place == number)
         units = np.unique(codes[rows], return_inverse=True)[1].reshape(-1)
         ends = share_interval(y[rows], units)
-        bins.append(Bin(len(rows), float(p[rows].mean()), float(y[rows].mean()), ends.low, ends.high))
+        bins.append(
+            ReliabilityBin(len(rows), float(p[rows].mean()), float(y[rows].mean()), ends.low, ends.high)
+        )
     return bins
 
 

@@ -60,9 +60,11 @@ def difference_of_shares(
 def paired_difference_of_shares(
     first: Sequence[bool], second: Sequence[bool], clusters: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Share of `first` - share of `second` on the same items, with Newcombe's interval for pairs (1998, method 10).
+    """Share of `first` - share of `second` on the same items, with Newcombe's interval for pairs (1998,
+    method 10).
 
-    Wilson's two intervals, for as many items as the clusters are worth, are added as squares and less their correlation.
+    Wilson's two intervals, for as many items as the clusters are worth, are added as squares and less their
+    correlation.
     """
     n = len(first)
     if n == 0:
@@ -101,11 +103,12 @@ def rogan_gladen(
     judge_positive: float,
     n: int,
 ) -> Estimate:
-    """The share of items that people would pass (Rogan and Gladen 1978), from counts: of the labelled positives and
-    negatives those that the judge got right, and of `n` other items those that it passed. Delta-method interval.
+    """The share of items that people would pass (Rogan and Gladen 1978), from counts: of the labelled
+    positives and negatives those that the judge got right, and of `n` other items those that it passed.
+    Delta-method interval.
 
-    share = (judge's share + specificity - 1) / (sensitivity + specificity - 1). It is undefined where the judge is not
-    shown to be better than chance: then the denominator may be 0.
+    share = (judge's share + specificity - 1) / (sensitivity + specificity - 1). It is undefined where the
+    judge is not shown to be better than chance: then the denominator may be 0.
 
     Where the judge was always right or always wrong on one side, half an item is added to each of the
     two counts (Haldane 1956), since a variance of 0 would claim to know the rate exactly.
@@ -149,10 +152,10 @@ def corrected_share(
 ) -> Estimate:
     """The same item by item: 1 is a pass, 0 a fail, none is no label or no answer of the judge.
 
-    The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters who differ
-    for instance, counts in part as a pass and in part as a fail. `probabilities` of being drawn, where they differ,
-    weight the labels. Where the labels alone give a narrower interval, they are the answer: with few passes or few fails
-    among them, the judge's errors are known too poorly.
+    The labelled items tell how the judge errs, the others how often it passes. What lies in between, raters
+    who differ for instance, counts in part as a pass and in part as a fail. `probabilities` of being drawn,
+    where they differ, weight the labels. Where the labels alone give a narrower interval, they are the
+    answer: with few passes or few fails among them, the judge's errors are known too poorly.
     """
     import numpy as np
 
@@ -179,7 +182,8 @@ def corrected_share(
 
 
 def _side(y: Floats, right: Floats, weights: Floats) -> tuple[float, float]:
-    """Of the items on one side, as many as their weights are worth: those that the judge got right, and all."""
+    """Of the items on one side, as many as their weights are worth: those that the judge got right, and
+    all."""
     total = float((weights * y).sum())
     if total <= 0:
         return 0.0, 0.0

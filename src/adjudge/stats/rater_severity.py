@@ -43,8 +43,8 @@ def rater_severity(
 ) -> dict[int, tuple[Estimate, Basis]]:
     """How much higher each rater scores than the others, with intervals that hold together (Bonferroni).
 
-    On the items that others rated as well; where a rater shares no item with another, by the distances of both from the
-    judge's scores. `width` is that of the scale, which no difference exceeds.
+    On the items that others rated as well; where a rater shares no item with another, by the distances of
+    both from the judge's scores. `width` is that of the scale, which no difference exceeds.
     """
     import numpy as np
 

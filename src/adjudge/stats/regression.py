@@ -1,11 +1,12 @@
-"""The regression of people's labels on judges' scores: the slope, and the slope that each label is predicted with.
+"""The regression of people's labels on judges' scores: the slope, and the slope that each label is predicted
+with.
 
-The slope is that of PPI++: the covariance of the labels with the scores, over the variance of all scores. Taken from
-all labels, it moves the corrected mean towards the end of a scale at which most labels lie, by
-slope * skewness * sd / n: 0.12 points where 17 of 20 labels are 5. So where labels or scores are that skewed, and for
-several judges, each label is predicted with the slope of the other labels, or of the other groups (held out one by
-one), which has no such bias. Elsewhere the bias is below a fifth of the standard error, and the slope of all labels
-is kept: the corrected mean is then that of the publication.
+The slope is that of PPI++: the covariance of the labels with the scores, over the variance of all scores.
+Taken from all labels, it moves the corrected mean towards the end of a scale at which most labels lie, by
+slope * skewness * sd / n: 0.12 points where 17 of 20 labels are 5. So where labels or scores are that skewed,
+and for several judges, each label is predicted with the slope of the other labels, or of the other groups
+(held out one by one), which has no such bias. Elsewhere the bias is below a fifth of the standard error, and
+the slope of all labels is kept: the corrected mean is then that of the publication.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Regression(Struct, frozen=True):
     """Labels on the scores of one or several judges."""
 
     slope: Floats
-    """for each judge, from all labels; never below 0: a judge that runs against people on a few labels is not believed"""
+    """for each judge, from all labels; never below 0: a judge that runs against people on a few labels is not
+    believed"""
     slopes: Floats
     """labels × judges: what each label is predicted with"""
     leverage: Floats
@@ -50,8 +52,9 @@ def regression(
 ) -> Regression:
     """The regression of labels `y` on the scores `judged` (labels × judges) of the same items.
 
-    `everywhere` holds the scores of all items around their mean, or around those of their strata; `shift` is the mean
-    of all scores less that of the labelled ones. `units` are the labels' groups, and `strata` their strata.
+    `everywhere` holds the scores of all items around their mean, or around those of their strata; `shift` is
+    the mean of all scores less that of the labelled ones. `units` are the labels' groups, and `strata` their
+    strata.
     """
     import numpy as np
 
@@ -115,8 +118,9 @@ class _Sums:
     def without_each(self) -> tuple[Floats, Floats, Floats]:
         """The same for the labels outside of each group: a row for each group.
 
-        Where a group leaves a stratum, the stratum's mean moves: w y' f' loses the part of the labels that left, and
-        the product of the sums that are left (which are 0 together, because all values are around their means).
+        Where a group leaves a stratum, the stratum's mean moves: w y' f' loses the part of the labels that
+        left, and the product of the sums that are left (which are 0 together, because all values are around
+        their means).
         """
         import numpy as np
 
@@ -147,8 +151,8 @@ def _slopes(
 ) -> Floats:
     """Slopes that are not negative, a row for each row of covariances.
 
-    Held out, they are divided by the variance of the labelled scores where that is larger than that of all scores: rare
-    low scores that happen to be frequent among few labels would otherwise make a slope of 3.
+    Held out, they are divided by the variance of the labelled scores where that is larger than that of all
+    scores: rare low scores that happen to be frequent among few labels would otherwise make a slope of 3.
     """
     import numpy as np
 

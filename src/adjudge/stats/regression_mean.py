@@ -1,8 +1,8 @@
 """The corrected mean of items of which some have a label, with its variance: the regression estimator.
 
-theta = mean of Y + slope (mean of the judge over all items - its score), with the slopes of `regression`. The variance
-counts the leverage of a sample that the judge likes more or less than the rest. Labels may be drawn with unequal
-probabilities, stratum by stratum, or in groups.
+theta = mean of Y + slope (mean of the judge over all items - its score), with the slopes of `regression`. The
+variance counts the leverage of a sample that the judge likes more or less than the rest. Labels may be drawn
+with unequal probabilities, stratum by stratum, or in groups.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Fit(Struct, frozen=True):
 
 
 class Predicted(Struct, frozen=True):
-    """Of each labelled item what its label says of the mean of all items, in the light of the judge's scores."""
+    """Of each labelled item what its label says of the mean of all items, in the light of the judge's
+    scores."""
 
     values: Floats
     """label + slope (mean score of all items - its score)"""
@@ -75,7 +76,7 @@ def predict(y: Floats, f: Floats, clusters: Codes | None, probabilities: Floats 
     """What each label says of the mean; `f` has a column for each judge where there are several."""
     import numpy as np
 
-    f = _as_columns(f)
+    f = as_columns(f)
     labelled = np.flatnonzero(~np.isnan(y))
     y, judged, everywhere = y[labelled], f[labelled], f.mean(axis=0)
     weights = np.ones(len(y)) if probabilities is None else 1 / probabilities[labelled]
@@ -114,7 +115,8 @@ def fit(
         value, by_judge = known.value, known.by_judge
         influence = weights * (known.values - value) * found.leverage / n
         floor = float(by_judge.var(ddof=1)) / n_items
-        # Labels with large weights are few, whatever the number of the others: they count by their share of the variance.
+        # Labels with large weights are few, whatever the number of the others: they count by their share of
+        # the variance.
         effective = float((weights**2).sum() ** 2 / (weights**4).sum())
         n_fitted = found.n_fitted
         df = effective - n_fitted
@@ -142,7 +144,7 @@ def fit(
     return fitted if _is_sound(fitted) else None
 
 
-def _as_columns(f: Floats) -> Floats:
+def as_columns(f: Floats) -> Floats:
     """The scores as items × judges, without gaps."""
     import numpy as np
 
@@ -163,8 +165,8 @@ def _clustered(
 ) -> tuple[float, float, float]:
     """The variance from sums of influence per group, its degrees of freedom, and the sum of the third powers.
 
-    Groups with many labels, or with large weights, count for more: the degrees of freedom are those of as many equal
-    groups as would have the same variance.
+    Groups with many labels, or with large weights, count for more: the degrees of freedom are those of as
+    many equal groups as would have the same variance.
     """
     import numpy as np
 
@@ -186,10 +188,10 @@ def fit_strata(
     *,
     is_finite: bool = False,
 ) -> Fit | None:
-    """The same with labels drawn stratum by stratum: one slope, and each stratum by its share of the items."""
+    """The same with labels drawn stratum by stratum: one slope, each stratum by its share of items."""
     import numpy as np
 
-    f = _as_columns(f)
+    f = as_columns(f)
     labelled = np.flatnonzero(~np.isnan(y))
     of_label, n, n_items = strata[labelled], len(labelled), len(f)
     y, judged = y[labelled], f[labelled]
@@ -207,7 +209,7 @@ def fit_strata(
         residuals = predicted - means[of_label]
         n_free = n - n_strata - (found.n_fitted - 1)
         influence = (share / counts)[of_label] * residuals
-        each = np.bincount(of_label, weights=influence**2, minlength=n_strata) * counts / (counts - 1)
+        each, each_df = _each_stratum(influence, residuals, of_label, counts, share)
         each = each * (n - n_strata) / n_free
         of_residuals = float((residuals**2).sum()) / n_free
         # The leverages are 1 and what the shift of the scores adds, which is 0 on average.
@@ -217,7 +219,7 @@ def fit_strata(
         if is_finite:
             each, floor = each * (1 - counts / sizes), 0.0
         variance = float(each.sum()) + leverage + floor
-        df = _satterthwaite(each, counts - 1, n_free)
+        df = _satterthwaite(each, each_df, n_free)
         third = float((influence**3).sum())
         if clusters is not None and not is_finite:
             # A stratum's residuals are too small by the mean that was fitted to them.
@@ -232,10 +234,28 @@ def fit_strata(
         of_labels = float((dy**2).sum()) / (n - n_strata)
         is_exact = _is_on_a_line(dy, judged - mean_f[of_label])
     fitted = Fit(
-        value, variance, df, float(slope.sum()), n, n_items, of_labels, of_residuals, floor, skewness, is_exact,
-        df + 1,
+        value, variance, df, float(slope.sum()), n, n_items, of_labels, of_residuals, floor,
+        skewness, is_exact, df + 1,
     )  # fmt: skip
     return fitted if _is_sound(fitted) else None
+
+
+_FEW_OF_STRATUM = 8
+"""Labels of a stratum below which they may agree by chance, so that their own variance says too little."""
+
+
+def _each_stratum(
+    influence: Floats, residuals: Floats, of_label: Codes, counts: Codes, share: Floats
+) -> tuple[Floats, Codes]:
+    """The variance that each stratum adds, with its degrees of freedom; of few labels at least that of all
+    strata."""
+    import numpy as np
+
+    df = int(counts.sum()) - len(counts)
+    own = np.bincount(of_label, weights=influence**2, minlength=len(counts)) * counts / (counts - 1)
+    shared = share**2 * float((residuals**2).sum()) / df / counts
+    least = np.where(counts < _FEW_OF_STRATUM, shared, 0.0)
+    return np.maximum(own, least), np.where(least > own, df, counts - 1)
 
 
 def _satterthwaite(variances: Floats, each_df: Codes, most: int) -> float:

@@ -1,4 +1,5 @@
-"""Drawing with replacement, and leaving out one unit at a time: the two ways to an interval without a formula.
+"""Drawing with replacement, and leaving out one unit at a time: the two ways to an interval without a
+formula.
 
 A resample is a column of counts, one per unit, so that a statistic is computed on weights and not on
 copies. The block size depends on the data alone and no sum is left to a threaded library, so one
@@ -48,7 +49,7 @@ def blocks(n_resamples: int, width: int) -> Iterator[int]:
         yield min(size, n_resamples - start)
 
 
-def draw(rng: Generator, n_units: int, size: int) -> Floats:
+def draw_units(rng: Generator, n_units: int, size: int) -> Floats:
     """How often each of `n_units` is drawn, in `size` resamples: units × resamples."""
     import numpy as np
 
@@ -71,7 +72,7 @@ def resampled(statistic: Callable[[Floats], Floats], n_units: int, n_resamples: 
     import numpy as np
 
     rng = generator(seed)
-    parts = [statistic(draw(rng, n_units, size)) for size in blocks(n_resamples, n_units)]
+    parts = [statistic(draw_units(rng, n_units, size)) for size in blocks(n_resamples, n_units)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -82,8 +83,8 @@ _TAIL = (1 - CONFIDENCE) / 2
 def tail_of_few(n_units: int) -> float:
     """The share of the resamples beyond each end where few units were resampled.
 
-    Percentiles of n units are too near by the factor sqrt((n - 1) / n), and normal where t is right: the share is that
-    of the normal beyond t times sqrt(n / (n - 1)) (Hesterberg 2015).
+    Percentiles of n units are too near by the factor sqrt((n - 1) / n), and normal where t is right: the
+    share is that of the normal beyond t times sqrt(n / (n - 1)) (Hesterberg 2015).
     """
     return NormalDist().cdf(-t_quantile(n_units - 1) * math.sqrt(n_units / (n_units - 1)))
 
@@ -127,12 +128,14 @@ def few_units(n_inputs: int | None, n_systems: int | None) -> list[str]:
     return cautions
 
 
-# Where items share a group, percentiles of few resampled groups are too narrow. Leaving out one group at a time, on
-# Fisher's z scale and with t quantiles, covers 93 to 97 % from 20 groups of 2 to 20 items (bench/promises_trust.py).
+# Where items share a group, percentiles of few resampled groups are too narrow. Leaving out one group at a
+# time, on Fisher's z scale and with t quantiles, covers 93 to 97 % from 20 groups of 2 to 20 items
+# (bench/promises_trust.py).
 
 JackknifeScale = Literal["z", "linear", "skewed"]
 FEW_GROUPS = 20
-"""Groups from which an interval over groups covers 93 to 97 %; with fewer it gets a caution and covers at least 90 %."""
+"""Groups from which an interval over groups covers 93 to 97 %; with fewer it gets a caution and covers at
+least 90 %."""
 _MOST_BLOCKS = 500
 """Units above this number are left out in blocks, so that the cost stays that of a bootstrap."""
 _ENDS = 1 - 1e-9
@@ -153,13 +156,15 @@ def few_systems(n_systems: int) -> list[str]:
 
 
 def block_codes(codes: Codes) -> tuple[Codes, int]:
-    """The block that each item is left out with, and how many blocks there are; a block is a unit, or several."""
+    """The block that each item is left out with, and how many blocks there are; a block is a unit, or
+    several."""
     n_units = int(codes.max(initial=-1)) + 1
     return (codes % _MOST_BLOCKS, _MOST_BLOCKS) if n_units > _MOST_BLOCKS else (codes, n_units)
 
 
 def left_out(statistic: Callable[[Floats], Floats], codes: Codes) -> Floats:
-    """The statistic without each unit in turn; `statistic` takes items × weightings, the last axis of its result."""
+    """The statistic without each unit in turn; `statistic` takes items × weightings, the last axis of its
+    result."""
     import numpy as np
 
     of_item, n_blocks = block_codes(codes)
@@ -212,9 +217,9 @@ def jackknife_interval(
 ) -> Interval:
     """The interval of a value from the values `without` each unit in turn, by t quantiles (Tukey 1958).
 
-    On Fisher's z scale it suits correlations and kappa; the linear scale suits alpha and what compares raters, whose
-    estimates are skewed the other way; AC2, whose groups differ most, is corrected for their skewness on the z scale
-    (Hall 1992). `codes` are the units of the items.
+    On Fisher's z scale it suits correlations and kappa; the linear scale suits alpha and what compares
+    raters, whose estimates are skewed the other way; AC2, whose groups differ most, is corrected for their
+    skewness on the z scale (Hall 1992). `codes` are the units of the items.
     """
     import numpy as np
     from scipy.special import stdtrit
@@ -245,7 +250,8 @@ def jackknife_interval(
 
 
 def jackknife_over(value: float, without: Sequence[Floats], codes: Sequence[Codes]) -> Interval:
-    """The interval of a correlation over several kinds of units at once, on Fisher's z scale: their variances add up."""
+    """The interval of a correlation over several kinds of units at once, on Fisher's z scale: their variances
+    add up."""
     import numpy as np
     from scipy.special import stdtrit
 

@@ -1,7 +1,8 @@
 """How many items, groups and labels a goal takes, before any label exists.
 
-Items that share a group go together: with m items in each, their mean has the variance of sd² (1 + (m - 1) ICC) / m, and
-the groups are the observations. A judge that correlates with people by r leaves 1 - r² of the labels' variance.
+Items that share a group go together: with m items in each, their mean has the variance of sd² (1 + (m - 1)
+ICC) / m, and the groups are the observations. A judge that correlates with people by r leaves 1 - r² of the
+labels' variance.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def size_for_distance(
 ) -> SampleSize:
     """The smallest sample that detects a mean so far from a fixed number, by a t test at 5 % on two sides.
 
-    For a paired difference `sd` is that of the differences; for a gate the distance is that from the threshold.
+    For a paired difference `sd` is that of the differences; for a gate the distance is that from the
+    threshold.
     """
     spread = sd * math.sqrt(design_effect(group_size, icc) / group_size)
     return _sized(units_needed(distance, spread, power), group_size, icc)

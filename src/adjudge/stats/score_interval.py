@@ -1,9 +1,10 @@
 """The label that people would give to one item, from its score.
 
-Split conformal prediction with the judge as the model (Vovk et al. 2005, Lei et al. 2018): the distances label - score of
-the labelled items bound that of a new one, whatever their distribution. Where items share a group the new item is of a
-new group, and each group has the same weight (Dunn, Wasserman and Ramdas 2022). Where labels were drawn with unequal
-probabilities, each counts by as many items as it stands for, and the new item by the most (Tibshirani et al. 2019).
+Split conformal prediction with the judge as the model (Vovk et al. 2005, Lei et al. 2018): the distances
+label - score of the labelled items bound that of a new one, whatever their distribution. Where items share a
+group the new item is of a new group, and each group has the same weight (Dunn, Wasserman and Ramdas 2022).
+Where labels were drawn with unequal probabilities, each counts by as many items as it stands for, and the new
+item by the most (Tibshirani et al. 2019).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class ScoreInterval(Struct, frozen=True):
-    """Between which labels of people one score stands: from score + `below` to score + `above`, cut at the scale's ends."""
+    """Between which labels of people one score stands: from score + `below` to score + `above`, cut at the
+    scale's ends."""
 
     below: float | None
     above: float | None
@@ -89,7 +91,10 @@ def score_interval(
         noun = "labelled items" if clusters is None else "labelled groups"
         why = f"fewer than {_FEWEST_UNITS} {noun}"
         if n_units >= _FEWEST_UNITS:
-            why = f"{n_units} {noun} count as fewer than {_FEWEST_UNITS}, because of their unequal probabilities"
+            why = (
+                f"{n_units} {noun} count as fewer than {_FEWEST_UNITS}, because of their unequal"
+                " probabilities"
+            )
         return ScoreInterval(None, None, len(kept), unit, undefined(why, n=len(kept), unit=unit), limits, why)
     below, above = _conformal(gaps, codes, weights)
     hits = _held_out_hits(gaps, codes, weights, n_units, seed)
@@ -102,7 +107,8 @@ def score_interval(
 
 
 def _masses(codes: Codes, weights: Floats) -> tuple[Floats, float]:
-    """What each label counts for, its group divided among its items, and the most that a new item can count for."""
+    """What each label counts for, its group divided among its items, and the most that a new item can count
+    for."""
     import numpy as np
 
     sizes = np.bincount(codes)
@@ -134,7 +140,8 @@ def _conformal(gaps: Floats, codes: Codes, weights: Floats) -> tuple[float, floa
 
 
 def _held_out_hits(gaps: Floats, codes: Codes, weights: Floats, n_units: int, seed: int) -> Floats | None:
-    """Whether each item is inside the interval that items of other folds give; none where too few are left."""
+    """Whether each item is inside the interval that items of other folds give; none where too few are
+    left."""
     import numpy as np
 
     n_folds = min(n_units, _MOST_FOLDS)

@@ -1,13 +1,14 @@
 """Means that may be looked at after every label: tests and intervals that hold at all looks together.
 
-A usual interval is right at one number of labels that was fixed before. Looked at after every label, a false finding shows
-up far more often than in 5 % of cases. Here each possible mean is a fair game on which one bets, label by label; a mean at
-which the bets have won 40 times the stake is rejected, and by Ville's inequality a true one is rejected with a probability
-of at most 1 / 40 on each side, whenever one stops (Waudby-Smith and Ramdas 2024).
+A usual interval is right at one number of labels that was fixed before. Looked at after every label, a false
+finding shows up far more often than in 5 % of cases. Here each possible mean is a fair game on which one
+bets, label by label; a mean at which the bets have won 40 times the stake is rejected, and by Ville's
+inequality a true one is rejected with a probability of at most 1 / 40 on each side, whenever one stops
+(Waudby-Smith and Ramdas 2024).
 
-Half of the stake follows the bet that looked best so far, the other half is divided over fixed bets. Where a judge has
-scored all items, each label is corrected by what the judge says of its item (prediction-powered, as in `ppi`), with a slope
-from the labels before it, so that no label is used to predict itself.
+Half of the stake follows the bet that looked best so far, the other half is divided over fixed bets. Where a
+judge has scored all items, each label is corrected by what the judge says of its item (prediction-powered, as
+in `ppi`), with a slope from the labels before it, so that no label is used to predict itself.
 
 Labels must come in random order, and with equal chances.
 """
@@ -38,7 +39,8 @@ _HALVINGS = 40
 
 
 def any_time_mean(values: Numbers, unit: str = "item") -> Estimate:
-    """The mean of values between 0 and 1, in the order in which they came, with an interval for all sizes at once."""
+    """The mean of values between 0 and 1, in the order in which they came, with an interval for all sizes at
+    once."""
     import numpy as np
 
     x = floats(values)
@@ -69,7 +71,8 @@ def _stakes(x: Floats, alpha: float) -> Floats:
 
 
 def _bound(x: Floats, stakes: Floats, limit: float) -> float:
-    """The smallest mean at which betting on more has not yet won enough; the winnings fall as the mean rises."""
+    """The smallest mean at which betting on more has not yet won enough; the winnings fall as the mean
+    rises."""
     import numpy as np
 
     low, high = 0.0, 1.0
@@ -105,7 +108,8 @@ class LabelStream:
     def __init__(
         self, labels: Numbers, scores: Numbers, all_scores: Numbers, limits: tuple[float, float]
     ) -> None:
-        """`scores` are the judge's of the labelled items, `all_scores` of all items, both none where it failed."""
+        """`scores` are the judge's of the labelled items, `all_scores` of all items, both none where it
+        failed."""
         import numpy as np
 
         everywhere = filled(floats(all_scores))
@@ -120,7 +124,8 @@ class LabelStream:
         self.limits = limits
 
     def crossing(self, threshold: float) -> Crossing | None:
-        """When the mean was shown to be above or below the threshold; either one is wrong in at most 2.5 %."""
+        """When the mean was shown to be above or below the threshold; either one is wrong in at most 2.5
+        %."""
         import numpy as np
 
         if self.n == 0:
@@ -207,7 +212,8 @@ class LabelStream:
 
 
 def _slopes(y: Floats, f: Floats, variance: float, n_items: int) -> Floats:
-    """How far the judge is believed at each label, from the labels before it; less where most items are labelled."""
+    """How far the judge is believed at each label, from the labels before it; less where most items are
+    labelled."""
     import numpy as np
 
     if variance <= 0 or len(y) == 0:

@@ -1,9 +1,9 @@
 """A baseline that costs nothing: people's labels predicted from words and length, without a judge.
 
-Ridge regression on the words of each text (weighted by how rare they are) and on its length; for pairs, on the
-difference of the two texts. Each label is predicted without it, and without the labels of its group; the strength of the
-ridge is chosen by generalised cross-validation (Golub, Heath and Wahba 1979). A judge that does not beat this adds nothing
-to the labels.
+Ridge regression on the words of each text (weighted by how rare they are) and on its length; for pairs, on
+the difference of the two texts. Each label is predicted without it, and without the labels of its group; the
+strength of the ridge is chosen by generalised cross-validation (Golub, Heath and Wahba 1979). A judge that
+does not beat this adds nothing to the labels.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 FEWEST = 20
 """Labelled items, or groups of them, from which the baseline is fitted."""
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
-_MOST_LABELS = 1000
-"""Labels that are used: a fit takes the cube of their number."""
+_MOST_LABELS = 400
+"""Labels that are used, drawn at random: a fit takes the cube of their number."""
 _MOST_WORDS = 2000
 _MOST_CHARACTERS = 20_000
 """Of a text that are read for words."""
@@ -40,7 +40,8 @@ def text_baseline(
     clusters: Sequence[Hashable] | None = None,
     seed: int = 0,
 ) -> list[float | None] | None:
-    """The label of each text as words and length predict it, from the labels of others; none where there are too few.
+    """The label of each text as words and length predict it, from the labels of others; none where there are
+    too few.
 
     `against` are the second texts of pairs. Items without a label have no prediction.
     """
@@ -60,6 +61,38 @@ def text_baseline(
     predicted = np.full(len(y), np.nan)
     predicted[known] = _held_out(_features(sides), y[known], codes)
     return [None if math.isnan(value) else value for value in predicted.tolist()]
+
+
+def score_baseline(
+    scores: Numbers, labels: Numbers, clusters: Sequence[Hashable] | None = None
+) -> list[float | None] | None:
+    """The label of each item as a line through the judge's scores predicts it, from the labels of others."""
+    import numpy as np
+
+    same_length(scores, labels, clusters)
+    f, y = floats(scores), floats(labels)
+    known = np.flatnonzero(~np.isnan(y) & ~np.isnan(f))
+    places = known.tolist()
+    codes, n_units = label_codes(places if clusters is None else [clusters[place] for place in places])
+    if n_units < FEWEST or bool((y[known] == y[known[0]]).all()):
+        return None
+    column = f[known] - f[known].mean()
+    predicted = np.full(len(y), np.nan)
+    predicted[known] = _held_out((column / (column.std() or 1.0))[:, None], y[known], codes)
+    return [None if math.isnan(value) else value for value in predicted.tolist()]
+
+
+def constant_baseline(labels: Numbers, clusters: Sequence[Hashable] | None = None) -> list[float]:
+    """The label of each item as the mean of the labels of others (of other groups) predicts it."""
+    import numpy as np
+
+    y = floats(labels)
+    codes, n_units = label_codes(range(len(y)) if clusters is None else clusters)
+    sums, sizes = np.bincount(codes, weights=y), np.bincount(codes)
+    if n_units < 2:
+        return [float(y.mean())] * len(y)
+    of_others: list[float] = ((sums.sum() - sums) / (sizes.sum() - sizes))[codes].tolist()
+    return of_others
 
 
 def _features(sides: Sequence[Sequence[str]]) -> Floats:
@@ -88,8 +121,8 @@ def _features(sides: Sequence[Sequence[str]]) -> Floats:
 def _held_out(features: Floats, y: Floats, codes: Codes) -> Floats:
     """The prediction of each label by the fit without its group, in closed form from the fit of all.
 
-    With e the residuals of all and H the matrix that turns labels into predictions, the residuals of a group that was
-    left out are (I - H of the group)^-1 e of the group.
+    With e the residuals of all and H the matrix that turns labels into predictions, the residuals of a group
+    that was left out are (I - H of the group)^-1 e of the group.
     """
     import numpy as np
 

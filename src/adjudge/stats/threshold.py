@@ -1,11 +1,12 @@
 """A mean compared with a threshold: is it shown to be above, or below?
 
-A t interval is too narrow near the end of a scale: twenty items of which none is a rare 1 look like a sure 4.9. The bound
-below holds there. Weights drawn from a flat Dirichlet distribution are given to the values and to one more value at the
-bad end of the scale, and the bound is a quantile of the weighted mean (Gaffke 2005; Learned-Miller and Thomas 2019). On
-two levels it is the exact binomial bound of Clopper and Pearson. No value is divided by a spread, so a better sample never
-has a lower bound. Groups are weighted as a whole, and the additional value is a group of mean size, or of half the size of
-the group to which a typical item belongs, whichever is larger: of very uneven groups a few decide.
+A t interval is too narrow near the end of a scale: twenty items of which none is a rare 1 look like a sure
+4.9. The bound below holds there. Weights drawn from a flat Dirichlet distribution are given to the values and
+to one more value at the bad end of the scale, and the bound is a quantile of the weighted mean (Gaffke 2005;
+Learned-Miller and Thomas 2019). On two levels it is the exact binomial bound of Clopper and Pearson. No value
+is divided by a spread, so a better sample never has a lower bound. Groups are weighted as a whole, and the
+additional value is a group of mean size, or of half the size of the group to which a typical item belongs,
+whichever is larger: of very uneven groups a few decide.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _MOST_VALUES = 4096
 """Different values, from which they are rounded to a grid, away from the decision."""
 _NODES, _REACH = 160, 8.5
 """Of the numerical integral: exact to ten digits from one value to a million."""
+_BLOCK = 4096
+"""values of the integrand that are held at a time"""
 _ERROR_NODES = 5
 """Of the integral over an additional error."""
 
@@ -61,8 +64,8 @@ def mean_test(
 ) -> MeanTest | None:
     """Whether a mean is shown to be above, or below, a threshold; none without a value.
 
-    `limits` are the lowest and the highest value that an item can have. Without them a t test decides. The p-values are
-    ten times faster `with_bounds=False`.
+    `limits` are the lowest and the highest value that an item can have. Without them a t test decides. The
+    p-values are ten times faster `with_bounds=False`.
     """
     scores, codes, _ = finite(values, clusters)
     if len(scores) == 0:
@@ -147,17 +150,25 @@ class BoundedMean:
         self.low, self.range = low, max(high - low, 1e-300)
         if sizes is None:
             extra = 1.0
+            sizes = np.ones(len(sums))
             if len(sums) > _MOST_VALUES:
-                # Downwards, so that rounding never helps the finding.
-                step = self.range / _MOST_VALUES
-                sums = low + np.floor((sums - low) / step + 1e-9) * step
-            sums, numbers = np.unique(sums, return_counts=True)
-            sizes, counts = np.ones(len(sums)), numbers.astype(np.float64)
+                sums = self._on_grid(sums, sizes)
         else:
-            counts, extra = np.ones(len(sums)), _extra_size(sizes)
+            extra = _extra_size(sizes)
+            if len(_pairs(sums, sizes)[0]) > _MOST_VALUES:
+                sums = self._on_grid(sums, sizes)
+        sums, sizes, counts = _pairs(sums, sizes)
         self.sums, self.sizes = np.append(sums, extra * low), np.append(sizes, extra)
         self.counts = np.append(counts, 1.0)
         self.mean = float((self.sums[:-1] * self.counts[:-1]).sum() / (self.sizes * self.counts)[:-1].sum())
+
+    def _on_grid(self, sums: Floats, sizes: Floats) -> Floats:
+        """The sums rounded downwards, so that rounding never helps the finding."""
+        import numpy as np
+
+        step = sizes * (self.range / _MOST_VALUES)
+        rounded: Floats = sizes * self.low + np.floor((sums - sizes * self.low) / step + 1e-9) * step
+        return rounded
 
     def p_value(self, threshold: float) -> float:
         """How probable a weighted mean up to the threshold is."""
@@ -178,6 +189,14 @@ class BoundedMean:
         if excess(self.low) >= 0 or self.mean <= self.low:
             return self.low
         return float(brentq(excess, self.low, self.mean, xtol=1e-9 * self.range, rtol=1e-12))
+
+
+def _pairs(sums: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
+    """The different pairs of a sum and a size, and how often each occurs."""
+    import numpy as np
+
+    pairs, counts = np.unique(sums + 1j * sizes, return_counts=True)
+    return pairs.real.copy(), pairs.imag.copy(), counts.astype(np.float64)
 
 
 def _extra_size(sizes: Floats) -> float:
@@ -218,7 +237,11 @@ def _probability_below_zero(factors: Floats, counts: Floats) -> float:
     width = 1 / math.sqrt(float((counts * (factors / (1 - factors * point)) ** 2).sum())) / 3
     steps, spacing = np.linspace(0, _REACH, _NODES, retstep=True)
     line = point + 1j * width * np.sinh(steps)
-    transform = np.exp(-(counts[:, None] * np.log1p(-factors[:, None] * line)).sum(axis=0))
+    exponent = np.zeros(len(line), np.complex128)
+    for start in range(0, len(factors), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        exponent -= (counts[block, None] * np.log1p(-factors[block, None] * line)).sum(axis=0)
+    transform = np.exp(exponent)
     integrand = np.real(transform / -line) * np.cosh(steps)
     total = float(integrand.sum() - integrand[0] / 2) * float(spacing) * width / math.pi
     return min(1.0, max(0.0, total))

@@ -1,8 +1,8 @@
 """Two judges against the same people: which agrees better, by how much, and whether that could be chance.
 
-Both are compared with the same people on the items that all three scored. The interval resamples those items for both
-judges at once; the permutation test swaps the judges' scores by input, by system or by item (Deutsch, Dror and Roth
-2021: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH).
+Both are compared with the same people on the items that all three scored. The interval resamples those items
+for both judges at once; the permutation test swaps the judges' scores by input, by system or by item
+(Deutsch, Dror and Roth 2021: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH).
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from .arrays import (
     same_length,
     undefined,
 )
-from .correlation import (
-    NAMES,
-    Kind,
+from .correlation import NAMES, Kind, single
+from .correlation_levels import (
     Level,
     Pairs,
     cannot_resample,
@@ -32,8 +31,7 @@ from .correlation import (
     correlate,
     pairs,
     replicates,
-    single,
-    stacked,
+    stacked_coefficients,
     unit_of,
     value,
     why_undefined,
@@ -271,8 +269,8 @@ def _permuted(
     rng, n_beyond = generator(seed), 0
     for size in blocks(n_permutations, len(data.x)):
         swap = _swaps(a, resample, size, rng)
-        first = stacked(a, np.where(swap, b.x, a.x), kind, level)
-        second = stacked(a, np.where(swap, a.x, b.x), kind, level)
+        first = stacked_coefficients(a, np.where(swap, b.x, a.x), kind, level)
+        second = stacked_coefficients(a, np.where(swap, a.x, b.x), kind, level)
         # A swap that leaves a side without a correlation says nothing against chance.
         is_beyond = np.isnan(first - second) | (np.abs(first - second) >= abs(observed) - 1e-12)
         n_beyond += int(is_beyond.sum())

@@ -1,9 +1,10 @@
 """Where the noise of a mean comes from: items, raters, judges, prompts, samples.
 
-A score is the sum of an overall mean, what the item adds, what the judge (or rater, or prompt) adds on all items, what it
-adds on this item alone, and what asking again adds. The variance of each part is estimated by equating the sums of squares
-with their expectations (Henderson's first method, 1953), which allows any number of answers in each cell. It says what
-would narrow the interval of a mean: more items, more samples, or more raters.
+A score is the sum of an overall mean, what the item adds, what the judge (or rater, or prompt) adds on all
+items, what it adds on this item alone, and what asking again adds. The variance of each part is estimated by
+equating the sums of squares with their expectations (Henderson's first method, 1953), which allows any number
+of answers in each cell. It says what would narrow the interval of a mean: more items, more samples, or more
+raters.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 ITEM = "item"
+_ROUNDING = 1e-9
+"""An estimate below 0 by less than this share of the total variance is 0."""
 REPEAT = "sample"
 """What is left: asking the same judge again, or what a rater adds on one item alone."""
 
@@ -33,6 +36,8 @@ class Component(Struct, frozen=True):
     variance: float
     share: float
     """of the variance of a single score"""
+    is_below_zero: bool = False
+    """whether the estimate was below 0, so that 0 stands for it"""
 
 
 class Components(Struct, frozen=True):
@@ -64,8 +69,8 @@ def variance_components(
 ) -> Components | None:
     """The variance of each source, from one value for each answer; none where nothing was answered twice.
 
-    `factors` are the judges, raters or prompts of the answers; what does not vary, or cannot be told from another
-    source, is left out. A variance that would be negative is 0.
+    `factors` are the judges, raters or prompts of the answers; what does not vary, or cannot be told from
+    another source, is left out. A variance that would be negative is 0, and is marked.
     """
     import numpy as np
 
@@ -82,10 +87,13 @@ def variance_components(
     variances = _solved(y, sources)
     if variances is None:
         return None
-    total = math.fsum(variances.values())
+    total = math.fsum(max(0.0, variance) for variance in variances.values())
     if total <= 0:
         return None
-    parts = tuple(Component(name, variance, variance / total) for name, variance in variances.items())
+    parts = tuple(
+        Component(name, max(0.0, variance), max(0.0, variance) / total, variance < -_ROUNDING * total)
+        for name, variance in variances.items()
+    )
     return Components(parts, _counts(codes, sources), len(y))
 
 
@@ -115,7 +123,8 @@ def _sources(codes: Mapping[str, Codes], n: int) -> dict[str, Codes]:
 
 
 def _solved(y: Floats, sources: Mapping[str, Codes]) -> dict[str, float] | None:
-    """Each sum of squares by level is the sum over sources of their variance times the count that it holds."""
+    """Each sum of squares by level is the sum over sources of their variance times the count that it
+    holds."""
     import numpy as np
 
     n = len(y)
@@ -129,7 +138,7 @@ def _solved(y: Floats, sources: Mapping[str, Codes]) -> dict[str, float] | None:
     solved, _, rank, _ = np.linalg.lstsq(matrix - base, target, rcond=1e-10)
     if rank < len(names):
         return None
-    return {name: max(0.0, float(value)) for name, value in zip(names, solved, strict=True)}
+    return {name: float(value) for name, value in zip(names, solved, strict=True)}
 
 
 def _square_sum(y: Floats, code: Codes) -> float:
@@ -148,7 +157,8 @@ def _held(row: Codes, column: Codes) -> float:
 
 
 def _counts(codes: Mapping[str, Codes], sources: Mapping[str, Codes]) -> dict[str, float]:
-    """Items, levels of each factor for an item, and answers for each cell, so that their product is the number of answers."""
+    """Items, levels of each factor for an item, and answers for each cell, so that their product is the
+    number of answers."""
     import numpy as np
 
     n_items = len(np.unique(codes[ITEM]))

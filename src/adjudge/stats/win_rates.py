@@ -49,7 +49,8 @@ def token_preference(top: Iterable[tuple[str, float]], first: str, second: str) 
 _PRIOR_GAMES = 2.0
 """So many games without ties are added to the variance: a few ties in a row do not make a share certain."""
 _PRIOR_GROUPS = 1.0
-"""So many groups whose items all agree are added to the variance: few groups that happen to agree prove nothing."""
+"""So many groups whose items all agree are added to the variance: few groups that happen to agree prove
+nothing."""
 
 
 def clustered_share(
@@ -58,13 +59,14 @@ def clustered_share(
     n_failed: int = 0,
     unit: str = "game",
 ) -> Estimate:
-    """The mean of shares (a tie one half) with Wilson's interval, for as many games as their variance is worth.
+    """The mean of shares (a tie one half) with Wilson's interval, for as many games as their variance is
+    worth.
 
-    A tie varies less than a win or a loss, so games with ties are worth more than as many without: n is multiplied by
-    the variance of a win or loss at this rate and divided by the variance of the games. Games of one cluster that go
-    together are worth less (Kish's design effect), and t replaces z. Without ties and clusters it is
-    Wilson's interval. Over 20 prompts of 2 to 10 games it covers 93 to 98 %, over 10 at least 94 %
-    (bench/promises_compare.py).
+    A tie varies less than a win or a loss, so games with ties are worth more than as many without: n is
+    multiplied by the variance of a win or loss at this rate and divided by the variance of the games. Games
+    of one cluster that go together are worth less (Kish's design effect), and t replaces z. Without ties and
+    clusters it is Wilson's interval. Over 20 prompts of 2 to 10 games it covers 93 to 98 %, over 10 at least
+    94 % (bench/promises_compare.py).
     """
     n = len(shares)
     if n == 0:
@@ -105,7 +107,8 @@ def _game_variance(values: Floats, rate: float) -> float:
 
 
 def _worth_of_clusters(values: Floats, rate: float, codes: Codes) -> tuple[float, float]:
-    """How many independent games without ties have the same standard error, and the quantile to use with it."""
+    """How many independent games without ties have the same standard error, and the quantile to use with
+    it."""
     import numpy as np
 
     sizes = np.bincount(codes) / len(values)
