@@ -1,4 +1,5 @@
-"""The table `results` holds what combining the judgments gives, whatever happened to either of them before."""
+"""The table `results` holds what combining the judgments gives, whatever happened to either of them
+before."""
 
 from __future__ import annotations
 
@@ -142,6 +143,7 @@ def make(what: str, path: Path, item: int) -> None:
         assert adjudge("reread", "scores", "--store", path).code == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, N_ITEMS - 1), st.booleans()), max_size=6))
 def test_after_any_changes_what_is_stored_is_what_is_combined(
@@ -222,7 +224,8 @@ SOURCE = (1, "9c564512be440919")
 
 
 def test_code_that_combines_otherwise_has_another_version() -> None:
-    """Where this fails: raise VERSION in combine.py if the change can change a result; then note the new digest."""
+    """Where this fails: raise VERSION in combine.py if the change can change a result; then note the new
+    digest."""
     code = "\n".join(code_lines(inspect.getsource(module)) for module in (combine, disagreement))
     assert (combine.VERSION, hashlib.sha256(code.encode()).hexdigest()[:16]) == SOURCE
 

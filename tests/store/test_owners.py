@@ -126,6 +126,7 @@ def test_many_kills(tmp_path: Path) -> None:
         kill_and_resume(tmp_path / f"{seed}.db", seed, n=600, window=50)
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_ask_each_call_once(tmp_path: Path) -> None:
     """On a new file, on the same run and on two runs with the same calls."""
     names = ["first", "second", "first"]

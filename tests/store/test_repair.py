@@ -97,6 +97,8 @@ DAMAGES = [
     ("DELETE FROM counts WHERE run <> 0", ["judgments", "runs"]),
     ("UPDATE counts SET judgments = judgments + 1", ["judgments", "totals"]),
     ("UPDATE counts SET items = items - 1 WHERE run <> 0", ["items", "totals"]),
+    ("UPDATE counts SET judgments = x'39' WHERE run <> 0", ["judgments", "totals"]),
+    ("UPDATE counts SET items = 'many' WHERE run <> 0", ["items", "totals"]),
     ("DELETE FROM counts WHERE run = 0", ["labels", "reviews", "notes"]),
     ("DELETE FROM reviews WHERE id = 2", ["reviews"]),
     ("UPDATE reviews SET verdict = 'people' WHERE id = 2", ["reviews"]),
@@ -247,7 +249,11 @@ def test_a_damaged_list_of_tables_is_a_message(path: Path, tmp_path: Path) -> No
             b"CREATE TABLE quarantine", b"CREATE TABLF quarantine"
         )
     )
-    for arguments in (("runs", "merge", path, "--store", tmp_path / "all.db"), ("doctor", "--store", path), ("runs", "--store", path)):  # fmt: skip
+    for arguments in (
+        ("runs", "merge", path, "--store", tmp_path / "all.db"),
+        ("doctor", "--store", path),
+        ("runs", "--store", path),
+    ):
         done = adjudge(*arguments)
         assert done.code == 2
         assert "damaged" in done.err, done.err

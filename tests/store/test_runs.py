@@ -224,3 +224,12 @@ def test_a_model_that_changes_its_name_is_seen(store: Store) -> None:
         ("fake", "b", 1),
     ]
     assert store.totals(run).unpriced == 1
+
+
+def test_a_changed_text_is_shown_where_it_differs(store: Store) -> None:
+    criterion = "Is the answer polite, complete and easy to follow for a person who reads it in a hurry, "
+    store.start_run("one", {"criterion": f"{criterion}or is it rude?"}, "a")
+    with pytest.raises(StoreError) as raised:
+        store.start_run("one", {"criterion": f"{criterion}or is it long?"}, "b")
+    assert "or is it rude?" in str(raised.value)
+    assert "or is it long?" in str(raised.value)

@@ -115,6 +115,7 @@ replies = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(reply=replies, prompt=texts, target=st.none() | texts)
 def test_any_reply_and_any_prompt_come_back_as_they_were(
     reply: Reply, prompt: str, target: str | None

@@ -1,4 +1,5 @@
-"""The size of a run shows neither in the memory that it takes nor in the time that each of its calls takes."""
+"""The size of a run shows neither in the memory that it takes nor in the time that each of its calls
+takes."""
 
 from __future__ import annotations
 
@@ -79,6 +80,7 @@ def test_a_run_of_100_000_takes_at_most_60_mb_more_than_one_of_1_000(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.rate
 def test_the_time_to_find_replies_grows_with_their_number_alone(tmp_path: Path) -> None:
     """In one store, a tenth of the replies take about a tenth of the time; the limit is generous."""
     store, run = store_with(tmp_path / "s.db", 50_000)

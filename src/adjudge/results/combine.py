@@ -33,8 +33,9 @@ Kind = Literal["scores", "choices"]
 
 
 VERSION = 1
-"""Of what `combine` gives, and of the disagreements beside it: raise it with every change that can change a result, so
-that stored results are combined again. `tests/results/test_stored_results.py` fails where this was forgotten.
+"""Of what `combine` gives, and of the disagreements beside it: raise it with every change that can change a
+result, so that stored results are combined again. `tests/results/test_stored_results.py` fails where this was
+forgotten.
 """
 
 

@@ -1,4 +1,5 @@
-"""How far the answers behind one result differ: between samples, between judges, and between the orders of a pair."""
+"""How far the answers behind one result differ: between samples, between judges, and between the orders of a
+pair."""
 
 from __future__ import annotations
 

@@ -9,19 +9,18 @@ import msgspec
 from msgspec import structs
 
 from ..errors import StoreError
+from ..parse.conversation import judge_conversation
 from ..parse.decision import questions_in
-from ..parse.estimators import BY_RULE, judge
-from ..parse.glimpse import glimpsed
-from ..parse.reask_answers import needs_reask, with_reask
+from ..parse.estimators import BY_RULE
 from ..protocols.absent_inputs import absent_inputs
-from ..records import PART_KINDS, Item, Judgment, Message, Protocol, Reply
+from ..records import EMPTY_RESPONSE, PART_KINDS, Item, Judgment, Message, Protocol
 from ..render import render
 from ..score_map import ScoreMap, with_map
 from ..steps.answers import StepAnswer
-from ..steps.call_index import place_of
 from ..steps.judgment import judgment_in_steps
 from ..steps.prompts import StepPrompt
-from ..store import Asked, RunRow, Store
+from ..store import AskedCall, RunRow, Store
+from ..store.call_index import step_place
 from .manifest import protocols_of, settings_of
 
 
@@ -36,7 +35,7 @@ def reread(store: Store, run: RunRow) -> int:
 
 
 def reread_judgments(
-    all_asked: Iterator[Asked], items: Iterator[Item], run: RunRow, protocols: dict[str, Protocol]
+    all_asked: Iterator[AskedCall], items: Iterator[Item], run: RunRow, protocols: dict[str, Protocol]
 ) -> Iterator[tuple[int, int, Judgment]]:
     settings = settings_of(run)
     absent = absent_inputs(protocols.values(), items)
@@ -63,8 +62,8 @@ def reread_judgments(
 
 
 def _judgment(
-    asked: Asked,
-    reasks: Mapping[str | None, Asked],
+    asked: AskedCall,
+    reasks: Mapping[str | None, AskedCall],
     protocol: Protocol,
     absent: frozenset[str],
     *,
@@ -73,21 +72,26 @@ def _judgment(
     """The judgment in a reply and in those to the follow-up questions, as long as an answer is missing."""
     item = asked.item
     assert item is not None
-    flags = (BY_RULE,) if asked.call.is_ruled else render(protocol, item, asked.call.order, absent).flags
-    judgment = judge(protocol, item, asked.call, asked.reply, flags, by_probability=by_probability)
-    reask, number = reasks.get(asked.call.key), 1
-    seen = glimpsed(protocol, asked.reply.text, asked.call.order) if reask is not None else None
-    while reask is not None and needs_reask(judgment):
-        answer = judge(protocol, item, reask.call, reask.reply, (), by_probability=by_probability)
-        judgment = with_reask(judgment, answer, number, seen)
-        reask, number = reasks.get(reask.call.key), number + 1
-    return judgment
+    if asked.call.is_ruled:
+        flags: tuple[str, ...] = (BY_RULE if asked.call.target else EMPTY_RESPONSE,)
+    else:
+        flags = render(protocol, item, asked.call.order, absent).flags
+    conversation = [(each.call, each.reply) for each in _conversation(asked, reasks)]
+    return judge_conversation(protocol, item, conversation, flags, by_probability=by_probability)
+
+
+def _conversation(asked: AskedCall, reasks: Mapping[str | None, AskedCall]) -> Iterator[AskedCall]:
+    """A call, and the follow-up questions after it."""
+    reask: AskedCall | None = asked
+    while reask is not None:
+        yield reask
+        reask = reasks.get(reask.call.key)
 
 
 def _judgment_in_steps(
-    combined: Asked,
-    calls: Sequence[Asked],
-    reasks: Mapping[str | None, Asked],
+    combined: AskedCall,
+    calls: Sequence[AskedCall],
+    reasks: Mapping[str | None, AskedCall],
     protocol: Protocol,
     absent: frozenset[str],
 ) -> Judgment:
@@ -96,9 +100,9 @@ def _judgment_in_steps(
     """
     item = combined.item
     assert item is not None
-    of_step: dict[tuple[int, tuple[Message, ...]], Asked] = {}
+    of_step: dict[tuple[int, tuple[Message, ...]], AskedCall] = {}
     for asked in calls:
-        place = place_of(asked.call_index)
+        place = step_place(asked.call_index)
         if place is not None and place.planned == combined.call_index and place.reask == 0:
             of_step[place.position, asked.call.messages] = asked
     of_questions = [asked.call for asked in of_step.values() if asked.call.asks_questions]
@@ -107,10 +111,7 @@ def _judgment_in_steps(
         asked = of_step.get((prompt.position, prompt.messages))
         if asked is None:
             return StepAnswer()
-        replies: list[Reply] = [asked.reply]
-        while (asked := reasks.get(asked.call.key)) is not None:
-            replies.append(asked.reply)
-        return StepAnswer(replies[0].call, tuple(replies))
+        return StepAnswer(asked.reply.call, tuple(each.reply for each in _conversation(asked, reasks)))
 
     asked_at_once = (questions_in(call.messages[-1].content) for call in of_questions)
     steps = judgment_in_steps(protocol, item, absent, max(map(len, asked_at_once), default=0))

@@ -6,7 +6,8 @@ reading or `combine` have changed. A store that cannot be written is combined in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -61,17 +62,54 @@ def bring_up_to_date(store: Store, run: RunRow, on_read: Callable[[int], None] |
     if store.results_are_current(run, VERSION):
         return True
     try:
-        with store.writing_results(run, VERSION) as writer:
-            protocols = protocols_of(store, run)
-            for first, last, stale in writer.pages():
-                calls = (call for call in judged_between(store, run, first, last) if call.seq in stale)
-                writer.put(stale, [_stored(item) for item in judged_items(calls, protocols)])
-                if on_read is not None:
-                    on_read(last + 1)
-            writer.finish()
+        for last in _update(store, run):
+            if on_read is not None:
+                on_read(last + 1)
     except CannotStoreError:
         return False
     return True
+
+
+def bring_closer_to_date(store: Store, run: RunRow, seconds: float) -> bool:
+    """Spend at most about so long on storing results; whether all are stored now.
+
+    `CannotStoreError` where the store cannot be written.
+    """
+    if store.results_are_current(run, VERSION):
+        return True
+    deadline = time.monotonic() + seconds
+    # What is stored when time is up is not combined again by the next call.
+    return all(time.monotonic() < deadline for _ in _update(store, run)) and store.results_are_current(
+        run, VERSION
+    )
+
+
+def _update(store: Store, run: RunRow) -> Iterator[int]:
+    """Store the results that are missing or outdated; gives the last item of each page that is stored."""
+    with store.writing_results(run, VERSION) as writer:
+        protocols = protocols_of(store, run)
+        for first, last, stale in writer.pages():
+            calls = (call for call in judged_between(store, run, first, last) if call.seq in stale)
+            writer.put(stale, [_stored(item) for item in judged_items(calls, protocols)])
+            yield last
+        writer.finish()
+
+
+def results_of_items(store: Store, run: RunRow, seqs: Sequence[int]) -> Iterator[StoredItem]:
+    """The results of single items with their texts; combined in memory where they are not stored."""
+    stored = store.stored_results_of(run, VERSION, seqs)
+    protocols = protocols_of(store, run)
+    for seq in seqs:
+        item = stored.get(seq)
+        if item is None or item.results is None:
+            made = judged_items(judged_between(store, run, seq, seq), protocols)
+            item = next(map(_stored, made), StoredItem(seq, ()))
+        yield item
+
+
+def combined_between(store: Store, run: RunRow, first: int, last: int) -> list[StoredItem]:
+    """The results of the items `first` to `last`, combined in memory."""
+    return list(map(_stored, judged_items(judged_between(store, run, first, last), protocols_of(store, run))))
 
 
 def combined_items(store: Store, run: RunRow) -> Iterator[StoredItem]:

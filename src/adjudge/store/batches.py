@@ -158,7 +158,8 @@ _CHANGEABLE = frozenset(
 
 
 def change(connection: sqlite3.Connection, batch: int, owner: int, values: dict[str, Any]) -> BatchRow:
-    """Change columns of a batch that this process advances; `StoreError` where another one has taken it over."""
+    """Change columns of a batch that this process advances; `StoreError` where another one has taken it
+    over."""
     assert values.keys() <= _CHANGEABLE
     if "outputs" in values:
         values = {**values, "outputs": as_json(values["outputs"])}
@@ -197,7 +198,7 @@ def drop(connection: sqlite3.Connection, batch: int, state: Literal["dropped", "
     _seal(connection, batch)
 
 
-def settle(connection: sqlite3.Connection, batch: BatchRow, settled: Sequence[Settled]) -> None:
+def settle_lines(connection: sqlite3.Connection, batch: BatchRow, settled: Sequence[Settled]) -> None:
     """Write the outcomes of lines, with their replies; the first outcome of a line counts."""
     known = _lines_of(connection, batch.id, [line.key for line in settled])
     replies, lines = [], []
@@ -223,7 +224,7 @@ def settle(connection: sqlite3.Connection, batch: BatchRow, settled: Sequence[Se
     insert_rows(connection, _REPLACE_LINE, lines)
 
 
-def close_all(connection: sqlite3.Connection, run: int) -> None:
+def close_batches(connection: sqlite3.Connection, run: int) -> None:
     """Mark the batches of a run that is complete."""
     numbers = [
         number
@@ -241,9 +242,6 @@ def _seal(connection: sqlite3.Connection, batch: int) -> None:
     connection.execute("UPDATE batches SET checksum = ? WHERE id = ?", (rows.checksum(row), batch))
 
 
-# Reading
-
-
 def one(connection: sqlite3.Connection, batch: int) -> BatchRow:
     return _read(connection.execute(f"{_SELECT} WHERE id = ?", (batch,)).fetchone())
 
@@ -258,7 +256,7 @@ def of_run(connection: sqlite3.Connection, run: int | None) -> list[BatchRow]:
 
 def _read(row: tuple[Any, ...]) -> BatchRow:
     *sealed, owner, stored = row
-    rows.check(tuple(sealed), stored)
+    rows.check_checksum(tuple(sealed), stored)
     values = dict(zip(_COLUMNS.split(", "), sealed, strict=True))
     return msgspec.convert(
         {**values, "outputs": msgspec.json.decode(values["outputs"]), "owner": owner}, BatchRow
@@ -272,7 +270,8 @@ def lines(connection: sqlite3.Connection, run: int, keys: Collection[str]) -> di
         """SELECT calls.key, line.outcome, line.error_kind, line.error_message, line.flags, line.reply
         FROM json_each(?) AS wanted CROSS JOIN calls ON calls.key = wanted.value
         CROSS JOIN batch_calls AS line ON line.call = calls.id CROSS JOIN batches ON batches.id = line.batch
-        WHERE batches.run = ? AND (batches.state <> 'closed' OR line.outcome = 'answered') ORDER BY line.batch""",
+        WHERE batches.run = ? AND (batches.state <> 'closed' OR line.outcome = 'answered') ORDER BY
+        line.batch""",
         (as_json(keys), run),
     ):
         n_lost = found[key].n_lost if key in found else 0

@@ -7,7 +7,8 @@ range of a table. Only `item_states` depends on the size of the run; it counts r
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -18,6 +19,9 @@ from .calls import read_call_specs
 from .counts import check_count, kept
 from .runs import RunRow
 from .store import Store
+
+_AT_ONCE = 500
+"""SQLite allows 999 parameters at least."""
 
 ItemState = tuple[int, int, int]
 """How many calls of an item are stored, how many of those failed, and how many have a judgment."""
@@ -59,6 +63,16 @@ def item_states(store: Store, run: RunRow) -> dict[int, ItemState]:
     return store._access.read(lambda connection: _item_states(connection, run.id))
 
 
+def last_item(store: Store, run: RunRow) -> int:
+    """The highest number of an item of a run; -1 where there is none."""
+    return store._access.read(lambda connection: _last_item(connection, run.id))
+
+
+def n_items(store: Store, run: RunRow) -> int:
+    """How many items of a run are stored."""
+    return store._access.read(lambda connection: _n_items(connection, run.id))
+
+
 def labels_state(store: Store) -> tuple[int, int]:
     """A value that changes with every label: a label that replaces another gets a new number."""
     return store._access.read(lambda connection: _table_state(connection, "labels"))
@@ -82,8 +96,15 @@ def judged_between(store: Store, run: RunRow, first: int, last: int) -> list[rea
 def items_between(store: Store, run: RunRow, first: int, last: int) -> dict[int, Item]:
     """The items `first` to `last` with their fields, by number."""
     return store._access.read(
-        lambda connection: reading.items_between(connection, run.id, first, last, with_fields=True)
+        lambda connection: reading.items_with_numbers(connection, run.id, first, last, with_fields=True)
     )
+
+
+def items_at(store: Store, run: RunRow, seqs: Sequence[int]) -> Iterator[Item]:
+    """The items of these numbers with their fields."""
+    for start in range(0, len(seqs), _AT_ONCE):
+        some = seqs[start : start + _AT_ONCE]
+        yield from store._access.read(partial(reading.items_of, run=run.id, seqs=some))
 
 
 def item_at(store: Store, run: RunRow, seq: int) -> Item:
@@ -116,14 +137,17 @@ def calls_of_item(store: Store, run: RunRow, seq: int) -> list[CallOutcome]:
 
 
 def costs_of_items(store: Store, run: RunRow, seqs: Sequence[int]) -> dict[int, float | None]:
-    """What the replies to the calls of items cost, in USD, by item number; none where a price is not known."""
+    """What the replies to the calls of items cost, in USD, by item number; none where a price is not
+    known."""
     return store._access.read(
         lambda connection: {
             seq: None if n_priced < n_replies else cost
             for seq, cost, n_priced, n_replies in connection.execute(
-                """SELECT places.item, COALESCE(sum(replies.cost_usd), 0.0), count(replies.cost_usd), count(replies.call)
+                """SELECT places.item, COALESCE(sum(replies.cost_usd), 0.0), count(replies.cost_usd),
+                count(replies.call)
                 FROM places JOIN replies ON replies.call = places.call
-                WHERE places.run = ? AND places.item IN (SELECT value FROM json_each(?)) GROUP BY places.item""",
+                WHERE places.run = ? AND places.item IN (SELECT value FROM json_each(?)) GROUP BY
+                places.item""",
                 (run.id, rows.json_of(list(seqs)).decode()),
             )
         }
@@ -138,6 +162,18 @@ def spent(store: Store, run: RunRow, most: int) -> list[Spent]:
 def _reading(connection: sqlite3.Connection, run: int) -> int:
     row = connection.execute("SELECT reading FROM runs WHERE id = ?", (run,)).fetchone()
     return -1 if row is None else int(row[0])
+
+
+def _last_item(connection: sqlite3.Connection, run: int) -> int:
+    (last,) = connection.execute("SELECT max(item) FROM places WHERE run = ?", (run,)).fetchone()
+    return -1 if last is None else int(last)
+
+
+def _n_items(connection: sqlite3.Connection, run: int) -> int:
+    counted = kept(connection, run).items
+    if counted is not None:
+        return counted
+    return int(connection.execute("SELECT count(*) FROM items WHERE run = ?", (run,)).fetchone()[0])
 
 
 def _table_state(connection: sqlite3.Connection, table: str) -> tuple[int, int]:
@@ -167,16 +203,17 @@ def _judged_between(connection: sqlite3.Connection, run: int, first: int, last: 
         (run, first, last),
     ).fetchall()
     specs = read_call_specs(connection, run)
-    items = reading.items_between(connection, run, first, last, with_fields=False)
+    items = reading.items_with_numbers(connection, run, first, last, with_fields=False)
     has_items = bool(kept(connection, run).items)
     return [reading.judged_call(row, items, specs, has_items=has_items) for row in call_rows]
 
 
 def _calls_of_item(connection: sqlite3.Connection, run: int, seq: int) -> list[CallOutcome]:
-    item = reading.items_between(connection, run, seq, seq, with_fields=False).get(seq)
+    item = reading.items_with_numbers(connection, run, seq, seq, with_fields=False).get(seq)
     call_rows = connection.execute(
         f"""SELECT places.slot, calls.key, places.parent, calls.messages, calls.target,
-            places.error_kind, places.error_message, judgments.body, judgments.checksum, calls.checksum, {reading.REPLY_SELECT}
+            places.error_kind, places.error_message, judgments.body, judgments.checksum, calls.checksum,
+            {reading.REPLY_SELECT}
         FROM places LEFT JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
         LEFT JOIN replies ON replies.call = places.call
         LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading

@@ -295,7 +295,7 @@ def read_call_specs(connection: sqlite3.Connection, run: int) -> dict[int, rows.
     for *row, stored in connection.execute(
         f"SELECT {rows.SLOT_SEALED}, checksum FROM slots WHERE run = ?", (run,)
     ):
-        rows.check(tuple(row), stored)
+        rows.check_checksum(tuple(row), stored)
         specs[row[1]] = rows.read_spec(tuple(row[2:]))
     return specs
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ..errors import StoreError
 from . import database_file, owners, schema
 from .calls import CallWriter
+from .inline_writer import InlineWriter
 from .results import CannotStoreError, connect_for_results
 from .rows import DECODE_FAULTS
 from .store_errors import damage_error, is_explained, primary_code, store_error
@@ -70,7 +71,6 @@ class Access:
         self._is_open = False
         if os.getpid() != self._pid:
             return
-        # The writer is closed last: the last connection removes the log, and a reader cannot.
         while self._readers:
             self._readers.pop().close()
         if self._cache is not None:
@@ -103,9 +103,7 @@ class Access:
 
     @contextlib.contextmanager
     def caching(self) -> Iterator[sqlite3.Connection]:
-        """The connection that stores results, of a store that is open for reading too; kept until it is closed,
-        because only a writer can remove the log.
-        """
+        """The connection that stores results, of a store that is open for reading too."""
         self._check_open()
         with self._caching:
             if self._has_old_layout:
@@ -150,14 +148,13 @@ class Access:
             connection.close()
             raise
         self.connection = connection
-        self._writer = Writer(
-            connection,
-            self.path,
-            put_all=self._put_all,
-            forget=self.calls.forget,
-            beat=self.calls.beat,
-            linger_seconds=LINGER_SECONDS if self._is_durable else 0.0,
-        )
+        work: dict[str, Any] = {
+            "put_all": self._put_all, "forget": self.calls.forget, "beat": self.calls.beat,
+        }  # fmt: skip
+        if self._is_durable:
+            self._writer = Writer(connection, self.path, **work, linger_seconds=LINGER_SECONDS)
+        else:
+            self._writer = InlineWriter(connection, self.path, **work)
 
     def _put_all(self, puts: Sequence[Put]) -> list[bool]:
         self.check_in_place()

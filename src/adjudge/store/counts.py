@@ -10,7 +10,7 @@ from ..errors import StoreError
 from . import rows
 
 
-class Counts(Struct, frozen=True):
+class RowCounts(Struct, frozen=True):
     """How many rows of a run were written; none where the file was made before they were counted."""
 
     items: int | None = None
@@ -21,7 +21,7 @@ class Counts(Struct, frozen=True):
     notes: int | None = None
 
 
-def kept(connection: sqlite3.Connection, run: int) -> Counts:
+def kept(connection: sqlite3.Connection, run: int) -> RowCounts:
     """The counts of a run, or with the number 0 those of the whole store."""
     row = connection.execute(
         "SELECT items, places, judgments, labels, reviews, notes FROM counts WHERE run = ?", (run,)
@@ -30,7 +30,9 @@ def kept(connection: sqlite3.Connection, run: int) -> Counts:
         if run and connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
             raise StoreError("The run was deleted while it was being read.\nList the runs: adjudge runs.")
         raise rows.DamagedError(f"the counts of run number {run} are missing")
-    return Counts(*row)
+    if not all(value is None or (isinstance(value, int) and value >= 0) for value in row):
+        raise rows.DamagedError(f"the counts of run number {run} are no numbers")
+    return RowCounts(*row)
 
 
 def check_count(what: str, before: int | None, n: int, after: int | None) -> None:

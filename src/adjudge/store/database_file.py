@@ -83,10 +83,22 @@ def _remove(partial: Path) -> None:
             partial.with_name(name).unlink()
 
 
-def address_of(path: Path, *, write: bool) -> str:
-    """The file as SQLite opens it."""
-    address = path.absolute().as_uri() + ("?mode=rw" if write else "?mode=ro")
-    if not write and _is_unwritable_at_rest(path):
+def _address_of(path: Path, *, write: bool) -> str:
+    """The file as SQLite opens it.
+
+    A reader opens a file that it may write for writing, too, and is kept from it by `connect`: only a
+    connection that may write removes the write-ahead log when the last one is closed.
+    """
+    is_writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+    return path.absolute().as_uri() + "?mode=rw" if write or is_writable else address_to_attach(path)
+
+
+def address_to_attach(path: Path) -> str:
+    """The file as SQLite attaches it to another one, to read it: a transaction that writes to the other locks
+    all files that it may write.
+    """
+    address = path.absolute().as_uri() + "?mode=ro"
+    if _is_unwritable_at_rest(path):
         # SQLite cannot create the index of a write-ahead log in a read-only folder; without a log,
         # the file alone is complete.
         address += "&immutable=1"
@@ -96,7 +108,7 @@ def address_of(path: Path, *, write: bool) -> str:
 def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connection:
     """A connection without automatic transactions that may be used from any thread."""
     connection = sqlite3.connect(
-        address_of(path, write=write),
+        _address_of(path, write=write),
         uri=True,
         timeout=busy_seconds,
         isolation_level=None,
@@ -109,6 +121,8 @@ def connect(path: Path, *, write: bool, busy_seconds: float) -> sqlite3.Connecti
         connection.execute("PRAGMA trusted_schema = OFF")
         # A row that is replaced counts as deleted too; see the triggers that count.
         connection.execute("PRAGMA recursive_triggers = ON")
+        if not write:
+            connection.execute("PRAGMA query_only = ON")
     except BaseException as fault:
         connection.close()
         if isinstance(fault, UnicodeDecodeError):  # SQLite's message quotes a damaged name

@@ -13,8 +13,9 @@ from . import rows
 from .calls import insert_rows
 from .schema import now
 
-InvitationKind = Literal["rater", "guest", "client"]
-"""`client`: a program that may call a service of judges"""
+InvitationKind = Literal["rater", "guest", "client", "member"]
+"""`client`: a program that may call a service of judges; `member`: who may push runs to a hub and pull
+them"""
 
 
 class Invitation(Struct, frozen=True):
@@ -50,7 +51,7 @@ def read_invitations(
         (run or 0, kind),
     ).fetchall()
     for *row, stored in found:
-        rows.check(tuple(row), stored)
+        rows.check_checksum(tuple(row), stored)
     return [Invitation(*row[1:-1]) for row in found]
 
 

@@ -49,7 +49,8 @@ def is_whole(connection: sqlite3.Connection, run: int, n_calls: int) -> bool:
         """SELECT count(*) FROM main.places AS p JOIN main.slots AS s ON s.run = p.run AND s.slot = p.slot
         JOIN main.runs AS r ON r.id = p.run LEFT JOIN main.judgments AS j
             ON j.run = p.run AND j.reading = r.reading AND j.item = p.item AND j.slot = p.slot
-        WHERE p.run = ? AND s.kind NOT IN ('reask', 'steps', 'extract', 'check') AND (p.error_kind IS NOT NULL OR j.run IS NOT NULL)""",
+        WHERE p.run = ? AND s.kind NOT IN ('reask', 'steps', 'extract',
+        'check') AND (p.error_kind IS NOT NULL OR j.run IS NOT NULL)""",
         (run,),
     ).fetchone()
     return bool(n_settled >= n_calls)

@@ -38,8 +38,14 @@ def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int
     insert_rows(connection, _INSERT, [(*row, rows.label_checksum(row)) for row in new])
 
 
-def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
+def stored_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
     """The labels of a run, or of all runs, and of one rater where one is named; oldest first."""
+    every = labels_with_runs(connection)
+    return [label for whose, label in every if run in (None, whose) and rater in (None, label.rater)]
+
+
+def labels_with_runs(connection: sqlite3.Connection) -> list[tuple[int | None, Label]]:
+    """All labels, each with the number of its run; oldest first."""
     # All of them, which tells whether one is missing. A store has thousands of labels, not millions.
     before = kept(connection, 0)
     label_rows = connection.execute(
@@ -50,8 +56,7 @@ def read_labels(connection: sqlite3.Connection, run: int | None, rater: str | No
     for *row, stored in label_rows:
         rows.check_label(tuple(row), stored)
         whose, item, criterion, name, value, *rest = row
-        if run in (None, whose) and rater in (None, name):
-            labels.append(Label(item, criterion, name, msgspec.json.decode(value), *rest))
+        labels.append((whose, Label(item, criterion, name, msgspec.json.decode(value), *rest)))
     return labels
 
 

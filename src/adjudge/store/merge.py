@@ -23,13 +23,13 @@ from ..errors import StoreError
 from ..records import Item
 from . import database_file, items, reading, replace_judgments, rows, runs, schema
 from .calls import insert_rows
-from .reading import Asked
+from .reading import AskedCall
 from .repair import examine
 from .replace_judgments import NewJudgment
 from .runs import RunRow
 from .store_errors import damage_error, store_error
 
-ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[Asked]]], Iterator[NewJudgment]]
+ParseAgain = Callable[[RunRow, Iterator[Item], Callable[[], Iterator[AskedCall]]], Iterator[NewJudgment]]
 """Parses all replies of a run, which the last argument reads."""
 CallsNeeded = Callable[[RunRow], int | None]
 """How many calls a complete run has, follow-up questions not included; none where its manifest does not say.
@@ -78,14 +78,22 @@ class MergedFile(Struct, frozen=True):
 
 
 def merge(
-    into: Path, files: Sequence[Path], *, parse_again: ParseAgain, calls_needed: CallsNeeded
+    into: Path,
+    files: Sequence[Path],
+    *,
+    parse_again: ParseAgain,
+    calls_needed: CallsNeeded,
+    only: str | None = None,
 ) -> list[MergedFile]:
-    """Merge stores into one, which is created where it does not exist."""
-    for path in files:
+    """Merge stores into one, which is created where it does not exist.
+
+    With `only` the run of this name alone, from a store that is known to be whole.
+    """
+    for path in files if only is None else ():
         _check(path, into)
     database_file.create_file(into)
     try:
-        return [_merge_file(into, path, parse_again, calls_needed) for path in files]
+        return [_merge_file(into, path, parse_again, calls_needed, only) for path in files]
     except (sqlite3.Error, OSError, *rows.DECODE_FAULTS) as fault:
         if isinstance(fault, sqlite3.Error | OSError | rows.DamagedError):
             raise store_error(into, fault) from fault
@@ -120,9 +128,13 @@ def _version(path: Path) -> int:
         raise store_error(path, fault) from fault
 
 
-def _merge_file(into: Path, path: Path, parse_again: ParseAgain, calls_needed: CallsNeeded) -> MergedFile:
+def _merge_file(
+    into: Path, path: Path, parse_again: ParseAgain, calls_needed: CallsNeeded, only: str | None
+) -> MergedFile:
     with (
         _current(path) as source,
+        # Closed last, it removes the log of the source.
+        closing(database_file.connect(source, write=False, busy_seconds=_BUSY_SECONDS)),
         closing(database_file.connect(into, write=True, busy_seconds=_BUSY_SECONDS)) as connection,
     ):
         schema.migrate(connection, into, busy_seconds=_BUSY_SECONDS)
@@ -130,12 +142,12 @@ def _merge_file(into: Path, path: Path, parse_again: ParseAgain, calls_needed: C
         connection.create_function(
             "sealed_line", -1, lambda *row: rows.batch_call_checksum(row), deterministic=True
         )
-        connection.execute("ATTACH ? AS other", (database_file.address_of(source, write=False),))
+        connection.execute("ATTACH ? AS other", (database_file.address_to_attach(source),))
         for statement in _TEMPORARY:
             connection.execute(statement)
-        merge = _Merge(connection, path, parse_again, calls_needed)
+        merge = _Merge(connection, path, parse_again, calls_needed, only)
         merged = tuple(_transaction(connection, step) for step in merge.steps())
-        labels = _transaction(connection, merge.labels_without_run)
+        labels = (0, 0) if only is not None else _transaction(connection, merge.labels_without_run)
         return MergedFile(str(path), merged, *labels)
 
 
@@ -177,13 +189,17 @@ _TEMPORARY = (
     "CREATE TEMP TABLE dropped (call INTEGER PRIMARY KEY)",
     "CREATE TEMP TABLE in_batches (call INTEGER PRIMARY KEY)",
 )
-_PAIR = """INSERT INTO pairs SELECT theirs.id, ours.id FROM other.calls AS theirs JOIN main.calls AS ours USING (key)
-    WHERE theirs.id IN (SELECT call FROM other.places WHERE run = :theirs) OR theirs.id IN (SELECT call FROM in_batches)"""
+_PAIR = """INSERT INTO pairs SELECT theirs.id,
+ours.id FROM other.calls AS theirs JOIN main.calls AS ours USING (key)
+    WHERE theirs.id IN (SELECT call FROM other.places WHERE run = :theirs) OR theirs.id IN (SELECT call FROM
+    in_batches)"""
 _COPY_CALLS = """INSERT OR IGNORE INTO main.calls (key, model, kind, messages, target, checksum)
     SELECT key, model, kind, messages, target, checksum FROM other.calls
-    WHERE id IN (SELECT call FROM other.places WHERE run = :theirs) OR id IN (SELECT call FROM in_batches) ORDER BY id"""
+    WHERE id IN (SELECT call FROM other.places WHERE run = :theirs) OR id IN (SELECT call FROM in_batches)
+    ORDER BY id"""
 _IN_BATCHES = """INSERT OR IGNORE INTO in_batches SELECT line.call FROM other.batch_calls AS line
-    JOIN other.batches AS b ON b.id = line.batch WHERE b.run = :theirs AND b.state NOT IN ('filling', 'planned')"""
+    JOIN other.batches AS b ON b.id = line.batch WHERE b.run = :theirs AND b.state NOT IN ('filling',
+    'planned')"""
 # What was not sent yet is not copied. A batch that was open when it was copied may be collected by now.
 _BATCH = (
     "name, model, identity, state, provider_state, file, mark, remote, outputs, n_calls, n_done, n_failed, "
@@ -192,17 +208,20 @@ _BATCH = (
 _COPY_BATCHES = f"""INSERT INTO main.batches (run, {_BATCH}) SELECT :ours, {_BATCH} FROM other.batches
     WHERE run = :theirs AND state NOT IN ('filling', 'planned', 'dropped')
     ON CONFLICT (name) DO UPDATE SET state = excluded.state, provider_state = excluded.provider_state,
-        outputs = excluded.outputs, n_done = excluded.n_done, n_failed = excluded.n_failed, changed = excluded.changed
+        outputs = excluded.outputs, n_done = excluded.n_done, n_failed = excluded.n_failed,
+        changed = excluded.changed
     WHERE excluded.state IN ('collected', 'closed') AND batches.state NOT IN ('collected', 'closed')"""
 _LINE = "o.id, pairs.ours, l.slot, l.outcome, l.error_kind, l.error_message, l.flags, l.reply"
 _COPY_LINES = f"""INSERT INTO main.batch_calls ({rows.BATCH_CALL_SEALED}, checksum)
     SELECT {_LINE}, sealed_line({_LINE}) FROM other.batch_calls AS l JOIN other.batches AS t ON t.id = l.batch
     JOIN main.batches AS o ON o.name = t.name JOIN pairs ON pairs.theirs = l.call WHERE t.run = :theirs
     ON CONFLICT DO UPDATE SET outcome = excluded.outcome, error_kind = excluded.error_kind,
-        error_message = excluded.error_message, flags = excluded.flags, reply = excluded.reply, checksum = excluded.checksum
+        error_message = excluded.error_message, flags = excluded.flags, reply = excluded.reply,
+        checksum = excluded.checksum
     WHERE batch_calls.outcome IS NULL AND excluded.outcome IS NOT NULL"""
 _SEAL_BATCHES = f"UPDATE main.batches SET checksum = sealed({rows.BATCH_SEALED}) WHERE run = :ours"
-_DIFFERING = """SELECT pairs.theirs, t.text, t.reasoning, t.logprobs, t.finish, o.text, o.reasoning, o.logprobs, o.finish
+_DIFFERING = """SELECT pairs.theirs, t.text, t.reasoning, t.logprobs, t.finish, o.text, o.reasoning,
+o.logprobs, o.finish
     FROM pairs JOIN other.replies AS t ON t.call = pairs.theirs JOIN main.replies AS o ON o.call = pairs.ours
     WHERE t.checksum <> o.checksum"""
 _COPY_REPLIES = f"""INSERT OR IGNORE INTO main.replies (call, run, {rows.REPLY_COLUMNS})
@@ -223,7 +242,8 @@ _COPY_PLACES = f"""INSERT INTO main.places ({rows.PLACE_SEALED}, checksum)
     FROM other.places AS p JOIN pairs ON pairs.theirs = p.call
     WHERE p.run = :theirs AND p.call NOT IN (SELECT call FROM dropped)
         AND (p.error_kind IS NOT NULL OR pairs.ours IN (SELECT call FROM main.replies))
-    ON CONFLICT DO UPDATE SET call = excluded.call, parent = excluded.parent, error_kind = NULL, error_message = NULL,
+    ON CONFLICT DO UPDATE SET call = excluded.call, parent = excluded.parent, error_kind = NULL,
+    error_message = NULL,
         checksum = excluded.checksum
     WHERE places.error_kind IS NOT NULL AND excluded.error_kind IS NULL"""
 _SAME_PLACE = """FROM other.places AS p JOIN pairs ON pairs.theirs = p.call
@@ -234,12 +254,14 @@ _COPY_JUDGMENTS = f"""INSERT OR IGNORE INTO main.judgments (run, reading, item, 
         AND j.reading = (SELECT reading FROM other.runs WHERE id = :theirs)
     WHERE p.run = :theirs AND o.error_kind IS NULL AND p.error_kind IS NULL
         AND p.call IN (SELECT call FROM other.replies) AND p.call NOT IN (SELECT call FROM outdated)"""
-_NOT_JUDGED = f"""SELECT o.item, o.slot {_SAME_PLACE} JOIN main.slots AS s ON s.run = o.run AND s.slot = o.slot
+_NOT_JUDGED = f"""SELECT o.item,
+o.slot {_SAME_PLACE} JOIN main.slots AS s ON s.run = o.run AND s.slot = o.slot
     LEFT JOIN main.judgments AS j ON j.run = o.run AND j.item = o.item AND j.slot = o.slot
         AND j.reading = (SELECT reading FROM main.runs WHERE id = :ours)
     WHERE p.run = :theirs AND p.call IN (SELECT call FROM outdated) AND j.run IS NULL AND o.error_kind IS NULL
         AND o.item >= 0 AND s.kind <> 'reask'"""
-_CONTRADICTIONS = """SELECT EXISTS (SELECT 1 FROM other.items AS t JOIN main.items AS o ON o.run = :ours AND o.seq = t.seq
+_CONTRADICTIONS = """SELECT EXISTS (SELECT 1 FROM other.items AS t JOIN main.items AS o ON o.run = :ours AND
+o.seq = t.seq
     WHERE t.run = :theirs AND t.content <> o.content) OR EXISTS (
     SELECT 1 FROM other.slots AS t JOIN main.slots AS o ON o.run = :ours AND o.slot = t.slot
     WHERE t.run = :theirs AND (t.protocol, t.criteria, t.model, t."order", t.sample, t.kind)
@@ -279,6 +301,7 @@ class _Merge:
         path: Path,
         parse_again: ParseAgain,
         calls_needed: CallsNeeded,
+        only: str | None,
     ) -> None:
         self._connection = connection
         self._path = path
@@ -287,7 +310,7 @@ class _Merge:
         found = connection.execute(
             f"SELECT {', '.join(_Theirs.__struct_fields__)} FROM other.runs ORDER BY turn"
         ).fetchall()
-        self._runs = [_Theirs(*row) for row in found]
+        self._runs = [theirs for theirs in (_Theirs(*row) for row in found) if only in (None, theirs.name)]
         self._matched: set[int] = set()
         """runs of this store that a run of the file was merged into"""
 
@@ -434,7 +457,7 @@ class _Merge:
         wanted = set(self._connection.execute(_NOT_JUDGED, numbers))
         if not wanted:
             return 0
-        (name, valid) = self._connection.execute(
+        name, valid = self._connection.execute(
             "SELECT name, reading FROM main.runs WHERE id = ?", (ours,)
         ).fetchone()
         parsed = (

@@ -1,4 +1,5 @@
-"""Checks that a file holds the tables, indexes and triggers of a store as Adjudge writes them, and nothing else.
+"""Checks that a file holds the tables, indexes and triggers of a store as Adjudge writes them, and nothing
+else.
 
 A store may come from somebody else. A view in place of a table could run forever, and a trigger could change
 rows whenever one is written; neither is reached before this check.
@@ -36,8 +37,8 @@ def check_tables(found: Tables, written: Tables, path: Path) -> None:
     for (kind, name), statement in found.items():
         if (kind, name) not in written:
             raise StoreError(
-                f"{path}: the file holds a {safe(kind)} '{safe(name)[:80]}' that Adjudge did not write, so it is "
-                "not used.\nGet the store from where it was made, or choose another file with --store."
+                f"{path}: the file holds a {safe(kind)} '{safe(name)[:80]}' that Adjudge did not write, so it"
+                " is not used.\nGet the store from where it was made, or choose another file with --store."
             )
         if written[kind, name] != statement:
             raise damage_error(path, f"the {kind} {name} is not as Adjudge writes it")

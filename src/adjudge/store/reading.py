@@ -25,7 +25,8 @@ _PAGE = 500
 REPLY_SELECT = ", ".join(f"replies.{name}" for name in rows.REPLY_COLUMNS.split(", "))
 
 
-JUDGED_SELECT = """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind, places.error_message,
+JUDGED_SELECT = """SELECT places.item, places.slot, calls.key, places.parent, places.error_kind,
+places.error_message,
     judgments.body, judgments.checksum, places.run, places.call, places.checksum
 FROM places LEFT JOIN calls ON calls.id = places.call JOIN runs ON runs.id = places.run
 LEFT JOIN judgments ON judgments.run = places.run AND judgments.reading = runs.reading
@@ -56,7 +57,7 @@ class Judged(Struct, frozen=True):
     """none where the reply was not parsed yet: run the same command again"""
 
 
-class Asked(Struct, frozen=True):
+class AskedCall(Struct, frozen=True):
     """One call of a run with its item and its reply, for parsing it again."""
 
     item: Item | None
@@ -175,7 +176,7 @@ def judged_call(
     seq, call_index, key, parent, kind, message, body, checksum, run, call, stored = row
     error = None if kind is None else ReplyError(kind, message)
     if error is not None or parent is not None:
-        rows.check((run, seq, call_index, call, parent, kind, message), stored)
+        rows.check_checksum((run, seq, call_index, call, parent, kind, message), stored)
     item = items.get(seq)
     if key is None or (item is None and has_items and seq >= 0):
         raise rows.DamagedError(
@@ -185,15 +186,17 @@ def judged_call(
     return Judged(item, seq, call_index, specs[call_index], key, parent, error, judgment)
 
 
-def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[Asked]:
+def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply]) -> Iterator[AskedCall]:
     """All calls of a run that have a reply, in order; damaged ones are added to the list instead."""
     specs = read_call_specs(connection, run)
     before, n_places = kept(connection, run), 0
     for page in _pages(
         connection,
-        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target, calls.checksum,
+        f"""SELECT places.item, places.slot, calls.key, places.parent, calls.messages, calls.target,
+        calls.checksum,
             places.error_kind, {REPLY_SELECT}
-        FROM places LEFT JOIN calls ON calls.id = places.call LEFT JOIN replies ON replies.call = places.call""",
+        FROM places LEFT JOIN calls ON calls.id = places.call LEFT JOIN replies ON replies.call =
+        places.call""",
         run,
     ):
         page_items = _items_of_page(connection, run, page, with_fields=True)
@@ -216,7 +219,7 @@ def asked(connection: sqlite3.Connection, run: int, damaged: list[DamagedReply])
             except rows.DamagedError as fault:
                 damaged.append((key, row[-1], str(fault)))
                 continue
-            yield Asked(item, seq, call_index, call, reply)
+            yield AskedCall(item, seq, call_index, call, reply)
     check_count("calls", before.places, n_places, kept(connection, run).places)
 
 
@@ -246,7 +249,7 @@ def call_by_key(connection: sqlite3.Connection, run: int, key: str) -> Call | No
     if row is None:
         return None
     seq, call_index, parent, messages, target, check = row
-    item = items_between(connection, run, seq, seq, with_fields=False).get(seq)
+    item = items_with_numbers(connection, run, seq, seq, with_fields=False).get(seq)
     spec = read_call_specs(connection, run)[call_index]
     return rows.read_call(key, item.id if item else "", spec, parent, messages, target, check)
 
@@ -288,10 +291,10 @@ def _pages(connection: sqlite3.Connection, select: str, run: int) -> Iterator[li
 def _items_of_page(
     connection: sqlite3.Connection, run: int, page: Sequence[Any], *, with_fields: bool
 ) -> dict[int, Item]:
-    return items_between(connection, run, page[0][0], page[-1][0], with_fields=with_fields)
+    return items_with_numbers(connection, run, page[0][0], page[-1][0], with_fields=with_fields)
 
 
-def items_between(
+def items_with_numbers(
     connection: sqlite3.Connection, run: int, first: int, last: int, *, with_fields: bool
 ) -> dict[int, Item]:
     """The items `first` to `last` of a run by number."""
@@ -300,6 +303,15 @@ def items_between(
         (run, first, last),
     ).fetchall()
     return {row[0]: _item(row, with_fields=with_fields) for row in item_rows}
+
+
+def items_of(connection: sqlite3.Connection, run: int, seqs: Sequence[int]) -> list[Item]:
+    """The items of these numbers with their fields."""
+    marks = ", ".join("?" * len(seqs))
+    item_rows = connection.execute(
+        f"SELECT {rows.ITEM_COLUMNS} FROM items WHERE run = ? AND seq IN ({marks}) ORDER BY seq", (run, *seqs)
+    )
+    return [_item(row, with_fields=True) for row in item_rows.fetchall()]
 
 
 def _item(row: rows.Columns, *, with_fields: bool) -> Item:

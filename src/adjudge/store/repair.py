@@ -308,7 +308,7 @@ class _Rows:
             return set()
 
         def check(row: tuple[Any, ...]) -> None:
-            rows.check(row[:-1], row[-1])
+            rows.check_checksum(row[:-1], row[-1])
             rows.read_spec(row[2:-1])
 
         whole = self._checked("slots", found, check)
@@ -327,7 +327,7 @@ class _Rows:
         def check(row: tuple[Any, ...]) -> None:
             _, item, slot, call, parent, kind, _, stored = row
             if kind is not None or parent is not None:
-                rows.check(row[:-1], stored)
+                rows.check_checksum(row[:-1], stored)
             if slot not in slots or (item >= 0 and items and item not in items):
                 raise rows.DamagedError("its item or slot is missing")
             keys[item, slot] = self._calls[call]
@@ -380,7 +380,7 @@ class _Rows:
         select = f"SELECT {_TABLES[table][0]} FROM {table} WHERE id BETWEEN ? AND ? ORDER BY id"
         n_found = n_whole = 0
         for page in self._ranged(select, 1, last):
-            check = rows.check_label if table == "labels" else rows.check
+            check = rows.check_label if table == "labels" else rows.check_checksum
             whole = self._checked(table, page, lambda row, check=check: check(row[:-1], row[-1]))  # type: ignore[misc]
             self._keep(table, whole)
             n_found += len(page)
@@ -389,11 +389,12 @@ class _Rows:
         self._note(table, None, max(written, n_found) - n_whole)
 
     def _read_invitations(self, runs: set[int | None]) -> None:
-        """The invitations to whole runs. A damaged one is left out: its link ends, and nobody gets in by it."""
+        """The invitations to whole runs. A damaged one is left out: its link ends, and nobody gets in by
+        it."""
         last = self._number("SELECT max(id) FROM invitations")
         select = f"SELECT {_TABLES['invitations'][0]} FROM invitations WHERE id BETWEEN ? AND ? ORDER BY id"
         for page in self._ranged(select, 1, last):
-            whole = self._checked("invitations", page, lambda row: rows.check(row[:-1], row[-1]))
+            whole = self._checked("invitations", page, lambda row: rows.check_checksum(row[:-1], row[-1]))
             self._keep("invitations", [row for row in whole if row[0] in runs])
             self._note("invitations", None, len(page) - len(whole))
 
@@ -412,7 +413,7 @@ class _Rows:
         )
         select = f"SELECT {_TABLES['batches'][0]} FROM batches WHERE id BETWEEN ? AND ? ORDER BY id"
         for page in self._ranged(select, 1, last):
-            whole = self._checked("batches", page, lambda row: rows.check(row[:-1], row[-1]))
+            whole = self._checked("batches", page, lambda row: rows.check_checksum(row[:-1], row[-1]))
             self._note("batches", None, len(page) - len(whole))
             for row in whole:
                 if row[2] not in runs:

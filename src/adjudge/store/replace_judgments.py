@@ -66,7 +66,8 @@ def finish_reading(connection: sqlite3.Connection, run: int, reading: int, n_wri
     seal(connection, run)
     # The triggers count the valid reading only: the new one was not valid when it was written.
     connection.execute(
-        """UPDATE counts SET judgments = (SELECT count(*) FROM judgments WHERE run = :run AND reading = :reading)
+        """UPDATE counts SET judgments = (SELECT count(*) FROM judgments WHERE run = :run AND reading =
+        :reading)
         WHERE run = :run""",
         {"run": run, "reading": reading},
     )

@@ -1,4 +1,5 @@
-"""The table `results`: what combining the judgments of a run gave, kept so that no analysis combines them again.
+"""The table `results`: what combining the judgments of a run gave, kept so that no analysis combines them
+again.
 
 A cache: every row can be made again from judgments, and the tables may be dropped. `result_sets` says of what
 the rows of a run were made: its reading of the replies, the version of `combine`, its manifest, and how many
@@ -14,6 +15,7 @@ import shutil
 import sqlite3
 import uuid
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -24,9 +26,11 @@ from msgspec import Struct
 from ..records import Evidence, Result
 from . import database_file, rows, schema
 from .counts import check_count, kept
-from .store_errors import damage_error
+from .store_errors import damage_error, primary_code
 
 _PAGE = 500
+_LARGE_PAGE = 4000
+"""items of a page of which no records are made"""
 _BUSY_SECONDS = 2.0
 """How long to wait for another process that writes; after that the results are combined in memory."""
 
@@ -34,14 +38,18 @@ _FREE_BYTES = 64 << 20
 """With less free disk space than this, results are not stored: the rest is for replies."""
 
 _RESULT = (
-    'item, protocol, criterion, model, status, system, "group", subject, value, normalized, spread, how, estimator, '
-    "n_samples, n_failed, choice, confidence, system_a, system_b, flags, label, probabilities, reply"
+    'item, protocol, criterion, model, status, system, "group", subject, value, normalized, spread, how,'
+    " estimator, n_samples, n_failed, choice, confidence, system_a, system_b, flags, label, probabilities,"
+    " reply"
 )
 _SEALED = f"run, seq, number, reading, version, {_RESULT}, kind, samples_gap, judges_gap, orders_gap, digest"
 _N_SEALED = _SEALED.count(",") + 1
 _N_RESULT = _RESULT.count(",") + 1
 _FIRST = 5
 """the number of the column `item`"""
+
+COLUMNS = (*(name.strip('"') for name in _SEALED.split(", ")), "checksum")
+"""the columns of a result"""
 
 _flags = msgspec.json.Decoder(tuple[str, ...]).decode
 _probabilities = msgspec.json.Decoder(dict[str, float]).decode
@@ -143,13 +151,15 @@ def are_current(connection: sqlite3.Connection, run: int, version: int) -> bool:
 
 
 def read(connection: sqlite3.Connection, run: int, *, with_texts: bool) -> Iterator[StoredItem]:
-    """The stored results of a run in the order of its items; explanations, evidence and notes with `with_texts`."""
+    """The stored results of a run in the order of its items; explanations, evidence and notes with
+    `with_texts`."""
     after = -1
     while page := connection.execute(
         "SELECT seq, n, texts FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
         (run, after, _PAGE),
     ).fetchall():
-        yield from _items(connection, run, page, with_texts=with_texts)
+        ends = (page[0][0], page[-1][0])
+        yield from _items(connection, run, page, "BETWEEN ? AND ?", ends, with_texts=with_texts)
         after = page[-1][0]
 
 
@@ -157,23 +167,25 @@ def _items(
     connection: sqlite3.Connection,
     run: int,
     known: Sequence[tuple[int, int, int | None]],
+    which: str,
+    values: Sequence[int],
     *,
     with_texts: bool,
 ) -> Iterator[StoredItem]:
-    """The results of neighbouring items; `known` says how many each has, and the checksum of their texts."""
-    between = "run = ? AND seq BETWEEN ? AND ?"
-    ends = (run, known[0][0], known[-1][0])
+    """The results of items that a condition on their number selects; `known` says how many each has, and the
+    checksum of their texts.
+    """
     by_item: dict[int, list[rows.Columns]] = {seq: [] for seq, _, _ in known}
     for row in connection.execute(
-        f"SELECT {_SEALED}, checksum FROM results WHERE {between} ORDER BY seq, number", ends
+        f"SELECT {_SEALED}, checksum FROM results WHERE run = ? AND seq {which} ORDER BY seq, number",
+        (run, *values),
     ):
         if row[1] in by_item:
             by_item[row[1]].append(row)
     bodies: dict[int, bytes] = {}
     if with_texts:
-        bodies = dict(
-            connection.execute(f"SELECT seq, body FROM result_texts WHERE {between}", ends).fetchall()
-        )
+        select = f"SELECT seq, body FROM result_texts WHERE run = ? AND seq {which}"
+        bodies = dict(connection.execute(select, (run, *values)).fetchall())
     for seq, n, checksum in known:
         try:
             if len(by_item[seq]) != n:
@@ -185,16 +197,155 @@ def _items(
             yield StoredItem(seq, None)
 
 
+def result_columns(stored: StoredItem) -> list[rows.Columns]:
+    """The rows of `pages` for the results of one item that was combined in memory."""
+    nowhere = _Source(0, 0, 0, 0, 0)
+    return [
+        _columns(0, stored.seq, number, nowhere, result) for number, result in enumerate(stored.results or ())
+    ]
+
+
+class ResultPage(NamedTuple):
+    """The stored results of neighbouring items as rows of `COLUMNS`."""
+
+    rows: list[rows.Columns]
+    texts: dict[int, int | None]
+    """the items of this page, also those without a result, with the checksum of their texts"""
+    damaged: list[int]
+    """the items of which a result is damaged or missing"""
+
+
+def pages(connection: sqlite3.Connection, run: int) -> Iterator[ResultPage]:
+    """The stored results of a run, page by page in the order of its items, without texts.
+
+    Much faster than `read`: no record is made of a row.
+    """
+    after = -1
+    while known := connection.execute(
+        "SELECT seq, n, texts FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (run, after, _LARGE_PAGE),
+    ).fetchall():
+        found = connection.execute(
+            f"SELECT {_SEALED}, checksum FROM results WHERE run = ? AND seq BETWEEN ? AND ? "
+            "ORDER BY seq, number",
+            (run, known[0][0], known[-1][0]),
+        ).fetchall()
+        n_missing = Counter({seq: n for seq, n, _ in known})
+        n_missing.subtract(row[1] for row in found)
+        damaged = {seq for seq, n in n_missing.items() if n}
+        damaged |= {row[1] for row in found if rows.checksum(row[:_N_SEALED]) != row[_N_SEALED]}
+        sound = [row for row in found if row[1] not in damaged] if damaged else found
+        texts = {seq: checksum for seq, _, checksum in known}
+        yield ResultPage(sound, texts, sorted(damaged.intersection(texts)))
+        after = known[-1][0]
+
+
+def of_items(
+    connection: sqlite3.Connection, run: int, version: int, seqs: Sequence[int]
+) -> dict[int, StoredItem]:
+    """The results of single items with their texts, by number; without those that are missing or outdated."""
+    source = _source(connection, run, version)
+    if source is None or not has_tables(connection) or _made_from(connection, run) != source[:3]:
+        return {}
+    stored: dict[int, StoredItem] = {}
+    for start in range(0, len(seqs), _PAGE):
+        some = seqs[start : start + _PAGE]
+        marks = ", ".join("?" * len(some))
+        changes = connection.execute(
+            f"SELECT item FROM changed_items WHERE run = ? AND item IN (-1, {marks})", (run, *some)
+        )
+        changed = {item for (item,) in changes}
+        states = _states(connection, run, source.reading, f"IN ({marks})", some)
+        known = _known(connection, run, f"IN ({marks})", some)
+        current = [
+            (seq, n, texts)
+            for seq, (state, n, texts) in known.items()
+            if state == states.get(seq, _NO_CALLS) and not changed & {seq, -1}
+        ]
+        items = _items(connection, run, current, f"IN ({marks})", some, with_texts=True)
+        stored |= {item.seq: item for item in items}
+    return stored
+
+
+def _made_from(connection: sqlite3.Connection, run: int) -> rows.Columns | None:
+    """The reading, version and manifest of the stored results of a run."""
+    row: rows.Columns | None = connection.execute(
+        "SELECT reading, version, manifest FROM result_sets WHERE run = ?", (run,)
+    ).fetchone()
+    return row
+
+
+def _states(
+    connection: sqlite3.Connection, run: int, reading: int, which: str, values: Sequence[int]
+) -> dict[int, ItemState]:
+    """How many calls and judgments the items have that a condition on their number selects."""
+    judged = dict(
+        connection.execute(
+            f"SELECT item, count(*) FROM judgments WHERE run = ? AND reading = ? AND item {which} "
+            "GROUP BY item",
+            (run, reading, *values),
+        ).fetchall()
+    )
+    calls = connection.execute(
+        f"SELECT item, count(*), count(error_kind) FROM places WHERE run = ? AND item {which} GROUP BY item",
+        (run, *values),
+    )
+    return {item: ItemState(n, n_failed, judged.get(item, 0)) for item, n, n_failed in calls}
+
+
+def _known(
+    connection: sqlite3.Connection, run: int, which: str, values: Sequence[int]
+) -> dict[int, tuple[ItemState, int, int | None]]:
+    """From which state the results of each item were made, their number, and the checksum of their texts."""
+    found = connection.execute(
+        "SELECT run, seq, calls, failed, judged, n, texts, checksum FROM result_items "
+        f"WHERE run = ? AND seq {which}",
+        (run, *values),
+    ).fetchall()
+    return {
+        row[1]: (ItemState(*row[2:5]), row[5], row[6]) for row in found if rows.checksum(row[:7]) == row[7]
+    }
+
+
+class ResultState(NamedTuple):
+    """Two states that are equal mean that the same results are stored, or would be combined."""
+
+    reading: int
+    places: int
+    judgments: int
+    last_change: int
+    items: int
+    """how many items have stored results"""
+
+
+def state_of(connection: sqlite3.Connection, run: int) -> ResultState:
+    """What the results of a run depend on, as numbers that change with it."""
+    if not has_tables(connection):
+        n_items = 0
+    else:
+        (n_items,) = connection.execute("SELECT count(*) FROM result_items WHERE run = ?", (run,)).fetchone()
+    reading, last_change = connection.execute(
+        "SELECT reading, (SELECT COALESCE(max(id), 0) FROM changed_items WHERE run = runs.id) FROM runs "
+        "WHERE id = ?",
+        (run,),
+    ).fetchone() or (-1, 0)
+    written = kept(connection, run)
+    return ResultState(reading, written.places or 0, written.judgments or 0, last_change, n_items)
+
+
 def _read_row(row: rows.Columns, texts: _Texts | None) -> StoredResult:
-    rows.check(row[:_N_SEALED], row[_N_SEALED])
+    rows.check_checksum(row[:_N_SEALED], row[_N_SEALED])
     (
-        item, protocol, criterion, model, status, system, group, subject, value, normalized, spread, how, estimator,
+        item, protocol, criterion, model, status, system, group, subject, value, normalized, spread, how,
+        estimator,
         n_samples, n_failed, choice, confidence, system_a, system_b, flags, label, probabilities, reply,
         kind, samples_gap, judges_gap, orders_gap, digest,
     ) = row[_FIRST:_N_SEALED]  # fmt: skip
     result = Result(
-        item, protocol, criterion, model, status, system, group, subject, value, normalized, spread, how, estimator,
-        n_samples, n_failed, choice, confidence, "" if texts is None else texts.explanation, system_a, system_b,
+        item, protocol, criterion, model, status, system, group, subject, value, normalized, spread, how,
+        estimator,
+        n_samples, n_failed, choice, confidence, "" if texts is None else texts.explanation, system_a,
+        system_b,
         _flags(flags) if flags else (), label, _probabilities(probabilities) if probabilities else {},
         () if texts is None else texts.evidence, {} if texts is None else texts.notes, reply,
     )  # fmt: skip
@@ -211,7 +362,8 @@ def _columns(run: int, seq: int, number: int, source: _Source, stored: StoredRes
     result = stored.result
     row = (
         run, seq, number, source.reading, source.version,
-        result.item, result.protocol, result.criterion, result.model, result.status, result.system, result.group,
+        result.item, result.protocol, result.criterion, result.model, result.status, result.system,
+        result.group,
         result.subject, result.value, result.normalized, result.spread, result.how, result.estimator,
         result.n_samples, result.n_failed, result.choice, result.confidence, result.system_a, result.system_b,
         _json(result.flags), result.label, _json(result.probabilities), result.reply,
@@ -232,7 +384,8 @@ def _packed_texts(stored: Sequence[StoredResult]) -> bytes | None:
 
 
 class ResultWriter:
-    """Brings the stored results of one run up to date, page by page. Of two at a time, the later one goes on."""
+    """Brings the stored results of one run up to date, page by page. Of two at a time, the later one goes
+    on."""
 
     def __init__(self, connection: sqlite3.Connection, run: int, version: int) -> None:
         self._connection = connection
@@ -258,11 +411,8 @@ class ResultWriter:
         for number, item in changes:
             self._last_change = max(self._last_change, number)
             self._changed.add(item)
-        known = self._connection.execute(
-            "SELECT reading, version, manifest FROM result_sets WHERE run = ?", (run,)
-        ).fetchone()
         # A change of a call of the run as a whole, such as written steps, may concern every item.
-        if known != self._source[:3] or -1 in self._changed:
+        if _made_from(self._connection, run) != self._source[:3] or -1 in self._changed:
             for table in schema.RESULT_TABLES:
                 self._connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         self._connection.execute(
@@ -271,7 +421,8 @@ class ResultWriter:
         )
 
     def pages(self) -> Iterator[tuple[int, int, dict[int, ItemState]]]:
-        """The items whose results are missing or outdated: the first and last number of each page, and their states.
+        """The items whose results are missing or outdated: the first and last number of each page, and their
+        states.
 
         A page is written by `put` before the next one is asked for.
         """
@@ -281,14 +432,17 @@ class ResultWriter:
             {"run": self._run},
         ).fetchone()
         for first in range(-1, last + 1, _PAGE):
-            states = self._states(first, first + _PAGE - 1)
-            known = self._known(first, first + _PAGE - 1)
+            ends = (first, first + _PAGE - 1)
+            states = _states(self._connection, self._run, self._source.reading, "BETWEEN ? AND ?", ends)
+            known = _known(self._connection, self._run, "BETWEEN ? AND ?", ends)
             self._n_calls += sum(state.calls for state in states.values())
             self._n_judged += sum(state.judged for state in states.values())
             states.pop(-1, None)
             states |= {seq: _NO_CALLS for seq in known if seq not in states}
             stale = {
-                seq: state for seq, state in states.items() if known.get(seq) != state or seq in self._changed
+                seq: state
+                for seq, state in states.items()
+                if seq not in known or known[seq][0] != state or seq in self._changed
             }
             if stale:
                 yield min(stale), max(stale), stale
@@ -299,30 +453,6 @@ class ResultWriter:
         now = kept(self._connection, self._run)
         check_count("calls", self._source.places, self._n_calls, now.places)
         check_count("judgments", self._source.judgments, self._n_judged, now.judgments)
-
-    def _states(self, first: int, last: int) -> dict[int, ItemState]:
-        ends = (self._run, first, last)
-        judged = dict(
-            self._connection.execute(
-                "SELECT item, count(*) FROM judgments WHERE run = ? AND reading = ? AND item BETWEEN ? AND ? "
-                "GROUP BY item",
-                (self._run, self._source.reading, first, last),
-            ).fetchall()
-        )
-        calls = self._connection.execute(
-            "SELECT item, count(*), count(error_kind) FROM places WHERE run = ? AND item BETWEEN ? AND ? "
-            "GROUP BY item",
-            ends,
-        )
-        return {item: ItemState(n, n_failed, judged.get(item, 0)) for item, n, n_failed in calls}
-
-    def _known(self, first: int, last: int) -> dict[int, ItemState]:
-        found = self._connection.execute(
-            "SELECT run, seq, calls, failed, judged, n, texts, checksum FROM result_items WHERE run = ? AND "
-            "seq BETWEEN ? AND ?",
-            (self._run, first, last),
-        ).fetchall()
-        return {row[1]: ItemState(*row[2:5]) for row in found if rows.checksum(row[:7]) == row[7]}
 
     def put(self, states: Mapping[int, ItemState], items: Sequence[StoredItem]) -> None:
         """Store the results of the items of a page; an item without any is known to have none."""
@@ -374,7 +504,7 @@ class ResultWriter:
             "SELECT writer FROM result_sets WHERE run = ?", (self._run,)
         ).fetchone()
         if row is None or row[0] != self._writer:
-            raise CannotStoreError  # another process stores them
+            raise BusyError
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -402,18 +532,25 @@ def connect_for_results(path: Path) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def writing(connection: sqlite3.Connection, path: Path, run: int, version: int) -> Iterator[ResultWriter]:
+def result_writer(
+    connection: sqlite3.Connection, path: Path, run: int, version: int
+) -> Iterator[ResultWriter]:
     """A writer of the results of one run; `CannotStoreError` where the store cannot be written."""
     try:
         yield ResultWriter(connection, run, version)
     except rows.DamagedError as fault:
         raise damage_error(path, fault) from fault
     except sqlite3.Error as fault:
-        raise CannotStoreError from fault
+        is_busy = primary_code(fault) == sqlite3.SQLITE_BUSY
+        raise (BusyError if is_busy else CannotStoreError) from fault
 
 
 class CannotStoreError(Exception):
     """The store cannot be written: its results are combined in memory."""
+
+
+class BusyError(CannotStoreError):
+    """Another process writes to the store, or stores the same results."""
 
 
 def forget_items(connection: sqlite3.Connection, run: int, seqs: Sequence[int]) -> None:
@@ -424,7 +561,7 @@ def forget_items(connection: sqlite3.Connection, run: int, seqs: Sequence[int]) 
         )
 
 
-def delete(connection: sqlite3.Connection, run: int) -> None:
+def delete_results(connection: sqlite3.Connection, run: int) -> None:
     """Delete the stored results of a run that is deleted."""
     connection.execute("DELETE FROM result_sets WHERE run = ?", (run,))
     if has_tables(connection):

@@ -80,5 +80,5 @@ def _of_run(connection: sqlite3.Connection, table: str, columns: str, run: int) 
     found = connection.execute(f"SELECT {columns}, checksum FROM {table} ORDER BY id").fetchall()
     check_count(table, before, len(found), getattr(kept(connection, 0), table))
     for *row, stored in found:
-        rows.check(tuple(row), stored)
+        rows.check_checksum(tuple(row), stored)
     return [row[1:-1] for row in found if row[0] == run]

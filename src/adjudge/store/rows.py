@@ -95,7 +95,7 @@ def checksum(row: Columns) -> int:
     return zlib.crc32(_to_json(row))
 
 
-def check(row: Columns, stored: object) -> None:
+def check_checksum(row: Columns, stored: object) -> None:
     """`DamagedError` where the checksum differs or is missing."""
     if stored != UNCHECKED and zlib.crc32(_to_json(row)) != stored:
         raise DamagedError("the checksum differs")
@@ -335,7 +335,7 @@ def item_columns(seq: int, item: Item) -> Columns:
 def read_item(row: Columns, *, with_fields: bool) -> Item:
     """Decode `ITEM_COLUMNS`."""
     _, name, line, system, system_a, system_b, group, packed, content, stored = row
-    check(row[:7], stored)
+    check_checksum(row[:7], stored)
     try:
         raw = unpack(packed) if with_fields else b"{}"
         item = Item(name, _fields(raw), system, system_a, system_b, group, line)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..errors import StoreError, listed
+from ..errors import StoreError, problem_list
+from ..records import protocol_ref
 from ..untrusted import has_control
 from . import owners, results, rows
 from .calls import as_json
@@ -31,12 +33,42 @@ _COLUMNS = f"{rows.RUN_SEALED}, owner, checksum"
 _LONGEST_NAME = 200
 
 
+LEFT_OUT = "left_out"
+"""The part of a manifest that says of which systems the lines are that `--skip-bad` left out."""
+
+
 N_WITHOUT_ID = "n_without_id"
 """In a manifest: how many items have no id in their file, so that it is a hash of their content. Runs from
 before this was recorded named such items by their lines."""
 
 
-_NOT_IDENTITY = ("command", "version", "adjustments", "price_dates", N_WITHOUT_ID)
+CASCADE = "cascade"
+"""In a manifest: the stages of a cascade, and what each decided."""
+
+
+PROMPT_CACHE = "prompt_cache"
+"""In a manifest: how many tokens providers read from their prompt caches, and what that saved."""
+
+
+ENDS = "ends"
+"""In a manifest: when judges of the run end, as their providers have announced it."""
+
+
+TUNING = "tuning"
+"""In a manifest: the latest tuning that began with this run."""
+
+
+_NOT_IDENTITY = (
+    "command",
+    "version",
+    "adjustments",
+    "price_dates",
+    N_WITHOUT_ID,
+    LEFT_OUT,
+    ENDS,
+    PROMPT_CACHE,
+    TUNING,
+)
 """Parts of a manifest that may differ when a run is resumed."""
 
 
@@ -54,6 +86,11 @@ class RunRow(Struct, frozen=True):
     """the sum over all starts that ended, by the monotonic clock"""
     is_resumed: bool = False
     """whether `start_run` resumed it"""
+
+    @property
+    def protocol_refs(self) -> list[str]:
+        """Its protocols as calls and results name them, in the order given."""
+        return [protocol_ref(entry["id"], entry["digest"]) for entry in self.manifest.get("protocols", [])]
 
 
 def start(
@@ -115,6 +152,27 @@ def note_adjustments(connection: sqlite3.Connection, run: int, adjustments: Sequ
     seal(connection, run)
 
 
+def note_prompt_cache(connection: sqlite3.Connection, run: int, tokens: int, saved_usd: float) -> None:
+    """Add to the manifest what the prompt caches of providers gave in one start of a run."""
+    (packed,) = connection.execute("SELECT manifest FROM runs WHERE id = ?", (run,)).fetchone()
+    manifest = rows.unpacked_json(packed)
+    before = manifest.get(PROMPT_CACHE) or {"tokens": 0, "saved_usd": 0.0}
+    manifest[PROMPT_CACHE] = {
+        "tokens": before["tokens"] + tokens,
+        "saved_usd": before["saved_usd"] + saved_usd,
+    }
+    connection.execute("UPDATE runs SET manifest = ? WHERE id = ?", (rows.packed_json(manifest), run))
+    seal(connection, run)
+
+
+def note_tuning(connection: sqlite3.Connection, run: int, tuning: Mapping[str, Any]) -> None:
+    """Keep in the manifest what the latest tuning that began with this run found."""
+    (packed,) = connection.execute("SELECT manifest FROM runs WHERE id = ?", (run,)).fetchone()
+    manifest = {**rows.unpacked_json(packed), TUNING: tuning}
+    connection.execute("UPDATE runs SET manifest = ? WHERE id = ?", (rows.packed_json(manifest), run))
+    seal(connection, run)
+
+
 def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
     """The runs, in the order in which they were last started."""
     live = _live_owners(connection)
@@ -166,13 +224,33 @@ def rename(connection: sqlite3.Connection, old: str, new: str) -> None:
     seal(connection, run.id)
 
 
-def delete(connection: sqlite3.Connection, name: str) -> None:
+def rename_other(connection: sqlite3.Connection, name: str, identity: str) -> str | None:
+    """Rename a run of this name with another identity to NAME-2, NAME-3, …; its new name, or none."""
+    found = connection.execute("SELECT identity FROM runs WHERE name = ?", (name,)).fetchone()
+    if found is None or found[0] == identity:
+        return None
+    taken = {known for (known,) in connection.execute("SELECT name FROM runs")}
+    older = next(new for number in count(2) if (new := f"{name}-{number}") not in taken)
+    rename(connection, name, older)
+    return older
+
+
+def exchange_names(connection: sqlite3.Connection, first: str, second: str) -> None:
+    """Give two runs the name of each other, in one transaction of the caller."""
+    one, other = one_run(connection, first), one_run(connection, second)
+    for number, name in ((one.id, f"\0{first}"), (other.id, first), (one.id, second)):
+        connection.execute("UPDATE runs SET name = ? WHERE id = ?", (name, number))
+    for number in (one.id, other.id):
+        seal(connection, number)
+
+
+def remove_run(connection: sqlite3.Connection, name: str) -> None:
     """Delete a run and all that no other run uses, its reviews and notes included. Human labels are kept."""
     run = one_run(connection, name)
     if run.status == "running":
         raise StoreError(f"The run {run.name!r} is still running.\nStop it first, then delete it.")
     _delete_batches(connection, run)
-    results.delete(connection, run.id)
+    results.delete_results(connection, run.id)
     for table in ("judgments", "places", "slots", "items", "reviews", "notes"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run.id,))
     freed = [label for (label,) in connection.execute("SELECT id FROM labels WHERE run = ?", (run.id,))]
@@ -183,8 +261,10 @@ def delete(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
     # Calls in flight and calls of a batch belong to no run yet; they must keep their row id.
     connection.execute(
-        """DELETE FROM calls WHERE id NOT IN (SELECT call FROM places) AND id NOT IN (SELECT call FROM batch_calls)
-        AND NOT (COALESCE(owner, 0) IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT call FROM replies))""",
+        """DELETE FROM calls WHERE id NOT IN (SELECT call FROM places) AND id NOT IN (SELECT call FROM
+        batch_calls)
+        AND NOT (COALESCE(owner,
+        0) IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT call FROM replies))""",
         (as_json(_live_owners(connection)),),
     )
     connection.execute("DELETE FROM replies WHERE call NOT IN (SELECT id FROM calls)")
@@ -226,7 +306,7 @@ def whole_manifest(row: tuple[Any, ...]) -> dict[str, Any]:
     """The manifest of a run, from `rows.RUN_SEALED` and the
     checksum; `DamagedError` where the row is damaged.
     """
-    rows.check(row[:-1], row[-1])
+    rows.check_checksum(row[:-1], row[-1])
     settings = rows.unpacked_json(row[3])
     if not isinstance(settings, dict):
         raise rows.DamagedError("the manifest is not an object")
@@ -260,13 +340,15 @@ def _different_settings(name: str, old: Mapping[str, Any], new: Mapping[str, Any
     """The error for a name that belongs to a run with other settings; it lists the differences."""
     before, after = _leaves(old), _leaves(new)
     differences = [
-        "items: the items are not the same as before"
-        if key == "items.sha256"
-        else f"{key}: {_short(before.get(key))} before, {_short(after.get(key))} now"
+        (
+            "items: the items are not the same as before"
+            if key == "items.sha256"
+            else "{}: {} before, {} now".format(key, *_short(before.get(key), after.get(key)))
+        )
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key)
     ]
-    message = listed(f"run {name!r} already exists with different settings", differences)
+    message = problem_list(f"run {name!r} already exists with different settings", differences)
     return StoreError(
         f"{message}\nChoose another name with --run, or replace the run with --replace: unchanged "
         "calls reuse their stored replies."
@@ -289,6 +371,21 @@ def _leaves(value: object, path: str = "") -> dict[str, object]:
     }
 
 
-def _short(value: object) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+_SHOWN = 60
+
+
+def _short(*values: object) -> list[str]:
+    """Two values as text; long ones from shortly before the first character in which they differ."""
+    texts = ["nothing" if value is None else repr(value) for value in values]
+    if all(len(text) <= _SHOWN for text in texts):
+        return texts
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
+    start = max(0, sum(1 for _ in same) - _SHOWN // 2)
+    return [_cut(text, start) for text in texts]
+
+
+def _cut(text: str, start: int) -> str:
+    if start >= len(text):
+        start = max(0, len(text) - _SHOWN)
+    part = text[start : start + _SHOWN]
+    return f"{'…' if start else ''}{part}{'…' if start + _SHOWN < len(text) else ''}"

@@ -63,7 +63,7 @@ _INITIAL = (
     ) WITHOUT ROWID""",
     """CREATE TABLE slots (
         run INTEGER NOT NULL,
-        slot INTEGER NOT NULL,
+        slot INTEGER NOT NULL,     -- which of an item's calls it is: store/call_index.py
         protocol TEXT NOT NULL,
         criteria TEXT NOT NULL,
         model TEXT NOT NULL,
@@ -483,6 +483,7 @@ def stand_in(connection: sqlite3.Connection, path: Path) -> None:
     """
     version = version_of(connection, path)
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA query_only = OFF")
     for table in _CHECKED:
         added = {}
         if version < 2:
@@ -501,6 +502,7 @@ def stand_in(connection: sqlite3.Connection, path: Path) -> None:
     )
     known = "main.counts" if version >= 2 else "(SELECT 0 AS run UNION ALL SELECT id FROM main.runs)"
     connection.execute(f"CREATE TEMP VIEW counts AS SELECT run, {counted} FROM {known}")
+    connection.execute("PRAGMA query_only = ON")
 
 
 def now() -> str:
@@ -509,7 +511,8 @@ def now() -> str:
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The number of the last migration applied; 0 for an empty file. Refuses other programs' and newer files."""
+    """The number of the last migration applied; 0 for an empty file. Refuses other programs' and newer
+    files."""
     found = tables_in(connection)
     if not found:
         return 0

@@ -29,19 +29,20 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from ..errors import StoreError
-from ..records import Call, Item, Judgment, Label, Note, Reply, Review
+from ..records import Call, ErrorKind, Item, Judgment, Label, Note, Reply, Review
 from . import batches, invitations, locked_looks, owners, reading, replace_judgments, reviews, runs
 from . import database_file as schema
 from . import items as item_rows
 from . import labels as label_rows
 from . import results as result_rows
 from . import totals as run_totals
+from .assemble import RunPart, assemble
 from .batches import BatchLine, BatchRow, Settled
 from .calls import Claim
 from .connection import Access, check_pages
 from .invitations import Invitation, InvitationKind
 from .replace_judgments import NewJudgment
-from .results import CannotStoreError, ResultWriter, StoredItem
+from .results import CannotStoreError, ResultPage, ResultState, ResultWriter, StoredItem
 from .rows import DECODE_FAULTS
 from .runs import RunRow, RunStatus
 from .store_errors import damage_error, is_explained, store_error
@@ -119,7 +120,8 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Write what is queued and end this process's claims: calls claimed and not put are free for others."""
+        """Write what is queued and end this process's claims: calls claimed and not put are free for
+        others."""
         self._access.close()
 
     # Runs
@@ -134,6 +136,16 @@ class Store:
             lambda: runs.start(self._access.connection, name, identity, manifest, self._access.calls.owner)
         )
 
+    def assemble_run(
+        self, name: str, manifest: Mapping[str, Any], identity: str, model: str, parts: Sequence[RunPart]
+    ) -> None:
+        """Put a run together from others on the same items, as `assemble` says; all of it or nothing."""
+        self._access.do(
+            lambda: assemble(
+                self._access.connection, name, identity, manifest, model, parts, self._access.calls.owner
+            )
+        )
+
     def finish_run(self, run: RunRow, status: RunStatus, seconds: float = 0.0) -> None:
         """Record how a run ended, and how long this start of it took by the monotonic clock."""
         self._access.do(lambda: self._finish(run, status, seconds))
@@ -146,6 +158,14 @@ class Store:
         """Add to a run's manifest the parameters that its models refused. Not part of its identity."""
         self._access.do(lambda: runs.note_adjustments(self._access.connection, run.id, adjustments))
 
+    def note_prompt_cache(self, run: RunRow, tokens: int, saved_usd: float) -> None:
+        """Add to the manifest what the prompt caches of providers gave."""
+        self._access.do(lambda: runs.note_prompt_cache(self._access.connection, run.id, tokens, saved_usd))
+
+    def note_tuning(self, run: RunRow, tuning: Mapping[str, Any]) -> None:
+        """Keep what the latest tuning that began with this run found. Not part of its identity."""
+        self._access.do(lambda: runs.note_tuning(self._access.connection, run.id, tuning))
+
     def runs(self) -> list[RunRow]:
         """All runs, in the order in which they were last started."""
         return self._access.read(runs.all_runs)
@@ -157,9 +177,17 @@ class Store:
     def rename_run(self, old: str, new: str) -> None:
         self._access.do(lambda: runs.rename(self._access.connection, old, new))
 
+    def set_aside(self, name: str, identity: str) -> str | None:
+        """Rename a run of this name with another identity to NAME-2, NAME-3, …; its new name, or none."""
+        return self._access.do(lambda: runs.rename_other(self._access.connection, name, identity))
+
+    def exchange_names(self, first: str, second: str) -> None:
+        """Give two runs the name of each other."""
+        self._access.do(lambda: runs.exchange_names(self._access.connection, first, second))
+
     def delete_run(self, name: str) -> None:
         """Delete a run, and the calls and replies that no other run uses. The file keeps its size."""
-        self._access.do(lambda: runs.delete(self._access.connection, name))
+        self._access.do(lambda: runs.remove_run(self._access.connection, name))
 
     def put_items(self, run: RunRow, first: int, items: Sequence[Item], step: int = 1) -> Awaitable[None]:
         """Store items; `first` is the number of the first one, from 0, and `step` the distance of their
@@ -172,7 +200,8 @@ class Store:
         )
 
     def add_items(self, run: RunRow, items: Sequence[Item]) -> Awaitable[list[tuple[int, Item]]]:
-        """Add items at the end of a run; each with its number. One that the run has already keeps its number."""
+        """Add items at the end of a run; each with its number. One that the run has already keeps its
+        number."""
         added = self._added.setdefault(run.id, item_rows.AddedItems(run.id))
         return self._access.soon(lambda: added.add(self._access.connection, items))
 
@@ -320,11 +349,11 @@ class Store:
 
     def settle_batch(self, batch: BatchRow, lines: Sequence[Settled]) -> Awaitable[None]:
         """Store the outcomes of lines, with their replies."""
-        return self._access.soon(lambda: batches.settle(self._access.connection, batch, lines))
+        return self._access.soon(lambda: batches.settle_lines(self._access.connection, batch, lines))
 
     def close_batches(self, run: RunRow) -> None:
         """Mark the batches of a complete run: a failed line may be asked again by its next start."""
-        self._access.do(lambda: batches.close_all(self._access.connection, run.id))
+        self._access.do(lambda: batches.close_batches(self._access.connection, run.id))
 
     def batches(self, run: RunRow | None = None) -> list[BatchRow]:
         """The batches of a run or of all runs, oldest first."""
@@ -363,7 +392,7 @@ class Store:
         """Every call of a run, with its judgment or its error."""
         return self._access.stream(lambda connection: reading.judgments(connection, run.id))
 
-    def asked(self, run: RunRow) -> Iterator[reading.Asked]:
+    def asked(self, run: RunRow) -> Iterator[reading.AskedCall]:
         """Every call of a run that has a reply, with all that is needed to parse it again.
 
         A store open for writing sets damaged replies aside; otherwise they are a `StoreError`.
@@ -402,10 +431,11 @@ class Store:
 
     @contextmanager
     def writing_results(self, run: RunRow, version: int) -> Iterator[ResultWriter]:
-        """A writer that brings the stored results up to date; `CannotStoreError` where they cannot be written."""
+        """A writer that brings the stored results up to date; `CannotStoreError` where they cannot be
+        written."""
         with (
             self._access.caching() as connection,
-            result_rows.writing(connection, self.path, run.id, version) as writer,
+            result_rows.result_writer(connection, self.path, run.id, version) as writer,
         ):
             yield writer
 
@@ -417,6 +447,18 @@ class Store:
             lambda connection: result_rows.read(connection, run.id, with_texts=with_texts)
         )
 
+    def result_pages(self, run: RunRow) -> Iterator[ResultPage]:
+        """The stored results of a run as rows, much faster than as records."""
+        return self._access.stream(lambda connection: result_rows.pages(connection, run.id))
+
+    def stored_results_of(self, run: RunRow, version: int, items: Sequence[int]) -> dict[int, StoredItem]:
+        """The stored results of some items with their texts, without those that are missing or outdated."""
+        return self._access.read(lambda connection: result_rows.of_items(connection, run.id, version, items))
+
+    def result_state(self, run: RunRow) -> ResultState:
+        """A value that changes with the results of a run."""
+        return self._access.read(lambda connection: result_rows.state_of(connection, run.id))
+
     def forget_results(self, run: RunRow, items: Sequence[int]) -> None:
         """Have the results of damaged items stored again by the next reader."""
         with suppress(CannotStoreError), self._access.caching() as connection:
@@ -425,12 +467,17 @@ class Store:
     # Totals
 
     def samples_are_identical(self, run: RunRow) -> bool:
-        """Whether a run has several samples of its calls, and the replies to the same call are all the same."""
+        """Whether a run has several samples of its calls, and the replies to the same call are all the
+        same."""
         return self._access.read(lambda connection: run_totals.samples_are_identical(connection, run.id))
 
     def totals(self, run: RunRow) -> run_totals.Totals:
         """Items, calls, failures, tokens and costs of a run, counted now."""
         return self._access.read(lambda connection: run_totals.totals(connection, run.id))
+
+    def first_error(self, run: RunRow, kind: ErrorKind) -> str:
+        """The message of the first call of a run that failed with this kind of error."""
+        return self._access.read(lambda connection: run_totals.first_error(connection, run.id, kind))
 
     def n_reasks_failed(self, run: RunRow) -> int:
         """How many follow-up questions of a run got no reply."""
@@ -454,7 +501,11 @@ class Store:
     def labels(self, run: RunRow | None = None, rater: str | None = None) -> list[Label]:
         """The labels of a run's items, or all in the store; of one rater where one is named. Oldest first."""
         run_id = None if run is None else run.id
-        return self._access.read(lambda connection: label_rows.read_labels(connection, run_id, rater))
+        return self._access.read(lambda connection: label_rows.stored_labels(connection, run_id, rater))
+
+    def labels_with_runs(self) -> list[tuple[int | None, Label]]:
+        """All labels in the store, each with the number of its run; oldest first."""
+        return self._access.read(label_rows.labels_with_runs)
 
     def delete_label(self, run: RunRow, label: Label) -> bool:
         """Delete a label, durably; false where it is gone already or has another value now."""
@@ -475,7 +526,8 @@ class Store:
         return self._access.do(lambda: reviews.delete_review(self._access.connection, run.id, review))
 
     def put_note(self, run: RunRow, note: Note) -> None:
-        """Store a person's note and tags on an item, instead of the earlier ones; an empty note deletes them."""
+        """Store a person's note and tags on an item, instead of the earlier ones; an empty note deletes
+        them."""
         self._access.do(lambda: reviews.put_note(self._access.connection, note, run.id))
 
     def notes(self, run: RunRow) -> list[Note]:
@@ -485,7 +537,8 @@ class Store:
     # Invitations
 
     def invite(self, kind: InvitationKind, name: str, secret: str, run: RunRow | None = None) -> None:
-        """Store an invitation to a run, or to all runs. `secret` is a hash: the link itself is never stored."""
+        """Store an invitation to a run, or to all runs. `secret` is a hash: the link itself is never
+        stored."""
         run_id = None if run is None else run.id
         self._access.do(
             lambda: invitations.put_invitation(self._access.connection, run_id, kind, name, secret)

@@ -62,7 +62,8 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     ).fetchone()
     sums = connection.execute(
         # TOTAL never overflows, whatever counts a host has reported.
-        """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER), TOTAL(cost_usd),
+        """SELECT count(*), CAST(TOTAL(tokens_in) AS INTEGER), CAST(TOTAL(tokens_out) AS INTEGER),
+        TOTAL(cost_usd),
             count(*) - count(cost_usd), count(*) FILTER (WHERE run = :run),
             TOTAL(cost_usd) FILTER (WHERE run = :run), TOTAL(seconds)
         FROM replies WHERE call IN (
@@ -91,6 +92,14 @@ def totals(connection: sqlite3.Connection, run: int) -> Totals:
     return Totals(n_items, n_calls - n_combined, failed, judged, *sums, *reasks)
 
 
+def first_error(connection: sqlite3.Connection, run: int, kind: ErrorKind) -> str:
+    """The message of the first call that failed with this kind of error."""
+    row = connection.execute(
+        "SELECT error_message FROM places WHERE run = ? AND error_kind = ? ORDER BY item LIMIT 1", (run, kind)
+    ).fetchone()
+    return str(row[0] or "") if row else ""
+
+
 def n_reasks_failed(connection: sqlite3.Connection, run: int) -> int:
     """How many follow-up questions got no reply."""
     select = """SELECT count(*) FROM places WHERE run = :run AND error_kind IS NOT NULL
@@ -104,7 +113,8 @@ def n_reasks_failed(connection: sqlite3.Connection, run: int) -> int:
 _SAMPLE_PAIRS = """SELECT EXISTS (
     SELECT 1 FROM places AS one
     JOIN slots AS first ON first.run = one.run AND first.slot = one.slot
-    JOIN slots AS other ON other.run = one.run AND other.protocol = first.protocol AND other.model = first.model
+    JOIN slots AS other ON other.run = one.run AND other.protocol = first.protocol AND other.model =
+    first.model
         AND other.criteria = first.criteria AND other."order" = first."order" AND other.kind = first.kind
     JOIN places AS two ON two.run = one.run AND two.item = one.item AND two.slot = other.slot
     JOIN replies AS reply ON reply.call = one.call

@@ -42,7 +42,7 @@ class Put(Struct, frozen=True):
     judgment: Judgment | None
 
 
-class _Job(Struct, frozen=True):
+class Job(Struct, frozen=True):
     """Something to write, and the future that the caller waits for: asyncio's, or a thread's."""
 
     work: Put | Callable[[], Any]
@@ -67,30 +67,41 @@ class Writer:
         beat: Callable[[], None],
         linger_seconds: float,
     ) -> None:
-        self._connection = connection
-        self._where = where
-        self._put_all = put_all
-        self._forget = forget
-        self._beat = beat
+        self._prepare(connection, where, put_all=put_all, forget=forget, beat=beat)
         self._linger_seconds = linger_seconds
-        self._last_beat = time.monotonic()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._is_closing = False
         # A daemon, so that a program that forgets to close its store can still exit.
         self._thread = threading.Thread(target=self._write_all, name="adjudge-store", daemon=True)
         self._thread.start()
 
+    def _prepare(
+        self,
+        connection: sqlite3.Connection,
+        where: Path,
+        *,
+        put_all: Callable[[Sequence[Put]], list[Any]],
+        forget: Callable[[], None],
+        beat: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._where = where
+        self._put_all = put_all
+        self._forget = forget
+        self._beat = beat
+        self._last_beat = time.monotonic()
+
     def soon(self, work: Put | Callable[[], T]) -> asyncio.Future[Any]:
         """Queue work; the future of the running event loop is done when the work is durable."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
+        self._jobs.put(Job(work, loop, future))
         return future
 
     def now(self, work: Callable[[], T]) -> T:
         """Queue work and block this thread until it is durable."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        self._jobs.put(_Job(work, None, future))
+        self._jobs.put(Job(work, None, future))
         return future.result()
 
     def close(self) -> None:
@@ -106,7 +117,7 @@ class Writer:
             if self._is_closing:
                 return
 
-    def _take(self) -> list[_Job]:
+    def _take(self) -> list[Job]:
         """All queued jobs; none where only a heartbeat is due."""
         try:
             first = self._jobs.get(timeout=BEAT_SECONDS)
@@ -126,7 +137,7 @@ class Writer:
             batch.append(job)
         return batch
 
-    def _commit(self, batch: Sequence[_Job]) -> list[Any]:
+    def _commit(self, batch: Sequence[Job]) -> list[Any]:
         """The outcome of each job: its result, or the exception for its caller."""
         try:
             return self._transaction(batch)
@@ -136,7 +147,7 @@ class Writer:
                 return [outcome for job in batch for outcome in self._commit([job])]
             return [self._outcome(fault) for _ in batch]
 
-    def _transaction(self, batch: Sequence[_Job]) -> list[Any]:
+    def _transaction(self, batch: Sequence[Job]) -> list[Any]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             is_beat_due = time.monotonic() - self._last_beat >= BEAT_SECONDS
@@ -154,7 +165,7 @@ class Writer:
             raise
         return outcomes
 
-    def _run(self, batch: Sequence[_Job]) -> list[Any]:
+    def _run(self, batch: Sequence[Job]) -> list[Any]:
         outcomes: list[Any] = []
         puts: list[Put] = []
         for job in batch:
@@ -175,30 +186,31 @@ class Writer:
         )
         return store_error(self._where, fault) if is_expected else fault
 
-    def _deliver(self, batch: Sequence[_Job], outcomes: Sequence[Any]) -> None:
+    def _deliver(self, batch: Sequence[Job], outcomes: Sequence[Any]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
         for job, outcome in zip(batch, outcomes, strict=True):
             if isinstance(job.future, concurrent.futures.Future):
-                _settle([(job.future, outcome)])
+                self.settle([(job.future, outcome)])
             elif job.loop is not None:
                 by_loop.setdefault(job.loop, []).append((job.future, outcome))
         for loop, settled in by_loop.items():
             # Nothing waits in a loop that was closed in the meantime.
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, settled)
+                loop.call_soon_threadsafe(self.settle, settled)
+
+    @staticmethod
+    def settle(settled: Sequence[tuple[Any, Any]]) -> None:
+        """Give each caller its outcome."""
+        for future, outcome in settled:
+            if future.done():  # the caller was cancelled
+                continue
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
 
 def _is_disk_fault(fault: Exception) -> bool:
     """Whether the next job would fail in the same way."""
     job_faults = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
     return isinstance(fault, sqlite3.Error) and not isinstance(fault, job_faults)
-
-
-def _settle(settled: Sequence[tuple[Any, Any]]) -> None:
-    for future, outcome in settled:
-        if future.done():  # the caller was cancelled
-            continue
-        if isinstance(outcome, Exception):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
