@@ -1,4 +1,5 @@
-"""Audits as runs: their items, calls and cache, and a planted judge over HTTP that the audit must find out."""
+"""Audits as runs: their items, calls and cache, and a planted judge over HTTP that the audit must find
+out."""
 
 from __future__ import annotations
 
@@ -53,8 +54,26 @@ def items_of(n: int) -> list[Item]:
 
 def test_every_probe_and_every_attack_has_several_wordings_and_controls_of_its_shape() -> None:
     probes = {probe.name: probe for probe in load_probes()}
-    assert {"order", "length", "format", "authority", "crowd", "tone", "typos", "identity", "source-order",
-            "language-note", "empty-key", "injection", "truncated", "shuffled", "swapped", "negated", "emptied"} == set(probes)  # fmt: skip
+    assert {
+        "order",
+        "form",
+        "length",
+        "format",
+        "authority",
+        "crowd",
+        "tone",
+        "typos",
+        "identity",
+        "source-order",
+        "language-note",
+        "empty-key",
+        "injection",
+        "truncated",
+        "shuffled",
+        "swapped",
+        "negated",
+        "emptied",
+    } == set(probes)
     assert len(probes["injection"].variants) >= 12
     for variant in probes["injection"].variants:
         assert len(variant.texts) >= 2
@@ -85,11 +104,12 @@ def test_edits_are_deterministic_change_their_items_and_keep_the_unchanged_one()
             same = item.fields == originals[base].fields
             assert same == (probe in ("none", "repeat", "order"))
             assert item.group == base
-    assert first.reversed_levels is not None
-    lines = first.reversed_levels.user_text.split("\n")
+    assert set(first.protocols) == {"order"}
+    lines = first.protocols["order"].user_text.split("\n")
     levels = [line for line in lines if line.startswith("Score ")]
     assert [line[6] for line in levels] == ["5", "4", "3", "2", "1"]
-    assert set(first.skipped) == {"source-order", "injection/source", "injection/against-rival"}
+    skipped = {name for name in first.skipped if not name.startswith("form/")}
+    assert skipped == {"source-order", "injection/source", "injection/against-rival"}
     other = audit_items(items_of(20), DIRECT_PROTOCOL, "judge", load_probes(), n=10, seed=4)
     assert other.items != first.items
 
@@ -194,7 +214,8 @@ def test_calls_are_counted_before_and_shared_with_an_ordinary_run(tmp_path: Path
         stored = adjudge("audit", "probed", "--store", tmp_path / "s.db", "--json")
         assert stored.json == done.json
     (judge,) = done.json["judges"].values()
-    assert {probe: (row["n"], row["failed"]) for probe, row in judge["criteria"]["tact"]["probes"].items()} == {
+    assert {probe: (row["n"], row["failed"]) for probe,
+    row in judge["criteria"]["tact"]["probes"].items()} == {
         "length": (12, 0), "tone": (12, 0),
     }  # fmt: skip
 
@@ -296,7 +317,8 @@ def test_an_audit_needs_one_judge_with_a_scale(tmp_path: Path) -> None:
     store = ("--store", tmp_path / "s.db")
     two = adjudge("audit", items, *DIRECT, "-m", "fake:text=1", "-m", "fake:text=2", *store)
     likelihood = adjudge(
-        "audit", items, "-p", "gptscore/fluency", "--map", "source_text=task", "--map", "generated_response=response",
+        "audit", items, "-p", "gptscore/fluency", "--map", "source_text=task", "--map",
+        "generated_response=response",
         "-m", "local", *store,
     )  # fmt: skip
     assert (two.code, likelihood.code) == (2, 2)
@@ -351,6 +373,7 @@ def moved_by_length(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_gate_decides_on_the_thresholds_of_an_audit(moved_by_length: Path) -> None:
     store = ("--store", moved_by_length / "s.db")
     worse = adjudge("gate", "probed", "--audit", *store, "--json")

@@ -36,10 +36,22 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "adjudge.db"
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_run_ask_each_call_once(tmp_path: Path, store: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 270)
     with FakeServer(by_number, latency=0.02) as server:
-        command = ["run", items, *DIRECT, "-m", model_at(server), "--store", store, "--json", "--concurrency", "32"]  # fmt: skip
+        command = [
+            "run",
+            items,
+            *DIRECT,
+            "-m",
+            model_at(server),
+            "--store",
+            store,
+            "--json",
+            "--concurrency",
+            "32",
+        ]
         processes = [started(*command), started(*command)]
         outcomes = [ended(process) for process in processes]
         assert [outcome.code for outcome in outcomes] == [0, 0], outcomes

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from adjudge.protocols import load_protocol
 from fakedecisions import decides, decision, too_many
 from fakeserver import Answer, FakeServer, Request, as_json, chat, error, limited, reset
 from running import EXAMPLES, adjudge, answers, ended, read_rows, started, write_rows
@@ -108,6 +109,7 @@ def test_a_pair_is_asked_in_both_orders_as_a_choice(tmp_path: Path, wire: str) -
     assert (row["choice"], row["estimator"], row["flags"]) == ("a", "decision", [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", FORMATS)
 def test_a_long_checklist_is_split_into_calls_that_the_format_takes(tmp_path: Path, wire: str) -> None:
     most = {"decisions": 400, "systemone": 200}[wire]
@@ -170,7 +172,8 @@ def test_claims_are_checked_where_the_item_brings_them_and_refused_otherwise(tmp
     [
         (["-p", "gptscore/fluency"], "likelihood"),
         (["-p", "geval/score", "--criterion", "Kind", "--steps", "generate"], "writes no steps"),
-        (["-p", "opinion-summary/fluency", "--estimator", "probability"], "log-probabilities"),
+        (["-p", "opinion-summary/fluency", "--estimator", "probability"], "its estimator is decision"),
+        (["-p", "opinion-summary/fluency", "--estimator", "parsed"], "its estimator is decision"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_the_run(tmp_path: Path, flags: list[str], words: str) -> None:
@@ -226,13 +229,15 @@ def faulty(wire: str) -> Callable[[Request], Answer]:
     return plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", FORMATS)
 def test_a_thousand_judgments_under_faults_are_neither_lost_nor_wrong(tmp_path: Path, wire: str) -> None:
     n_items = 1000
     items = answers(tmp_path / "i.jsonl", n_items)
     with FakeServer(faulty(wire)) as server:
         done = adjudge(
-            "run", items, "-p", "geval/score", "--criterion", "Is it kind?", "-m", judge(server, wire), "--run", "r",
+            "run", items, "-p", "geval/score", "--criterion", "Is it kind?", "-m", judge(server, wire),
+            "--run", "r",
             "--store", tmp_path / "s.db", "--concurrency", "32",
         )  # fmt: skip
     assert done.code in (0, 1), done.err
@@ -247,6 +252,7 @@ def test_a_thousand_judgments_under_faults_are_neither_lost_nor_wrong(tmp_path: 
         assert row["score"] == (pytest.approx(value / 0.99) if row["status"] == "ok" else None)
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_export(tmp_path: Path) -> None:
     items = answers(tmp_path / "i.jsonl", 60)
     flags = ["-p", "geval/score", "--criterion", "Is it kind?", "--run", "r"]
@@ -289,6 +295,7 @@ def test_a_chat_judge_and_a_decision_model_sit_on_one_panel(tmp_path: Path) -> N
     assert {(row["model"], row["estimator"]) for row in rows} == {("chat", "parsed"), ("typed", "decision")}
     report = adjudge("report", "r", "--full", "--store", tmp_path / "s.db")
     assert report.code == 0
+    assert "typed answers typed questions with probabilities, without an explanation." in report.out
     assert read_rows(items)
 
 
@@ -332,3 +339,75 @@ def test_trust_says_whether_the_probabilities_can_be_believed(tmp_path: Path, wi
     )
     assert "The judge's probabilities are off" in text
     assert "Reliability diagram" in text
+
+
+def scale_without_step(folder: Path, low: float, high: float) -> Path:
+    folder.mkdir()
+    (folder / "user.md").write_text("How good is it?\n{{response}}\n<score>N</score>\n")
+    (folder / "protocol.toml").write_text(
+        'title = "t"\ntask = "score"\nlanguage = { prompt = "en", reply = "en" }\nsource = "s"\n'
+        'inputs = ["response"]\n[[criteria]]\nname = "good"\n'
+        f"scale = {{ low = {low}, high = {high}, best = {high} }}\n"
+        '[answer]\nreader = "tag"\ntag = "score"\n'
+    )
+    return folder
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [(1, 5, "1, 2, 3, 4, 5"), (0, 1, "0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1")],
+)
+def test_a_scale_without_a_step_is_asked_in_levels_and_said(
+    tmp_path: Path, wire: str, low: float, high: float, labels: str
+) -> None:
+    protocol = scale_without_step(tmp_path / "p", low, high)
+    with FakeServer(decides()) as server:
+        done = adjudge(
+            "run", answers(tmp_path / "i.jsonl", 5), "-p", protocol, "-m", judge(server, wire), "--run", "r",
+            "--store", tmp_path / "s.db",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        asked = server.requests[0].json["questions"]
+    levels = asked["good"]["criteria"] if wire == "systemone" else [o["label"] for o in asked[0]["levels"]]
+    assert ", ".join(levels) == labels
+    assert f"has no step: the typed question offers the levels {labels}" in done.err
+    assert all(low < row["score"] < high for row in export(tmp_path))
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@pytest.mark.parametrize("number", ["000", "001", "002", "003", "004"])
+def test_the_originals_run_on_a_decision_model(shared: Path, tmp_path: Path, number: str, wire: str) -> None:
+    [document] = (shared / "seeds").glob(f"{number}_*")
+    assert adjudge("protocols", "import", document, "--to", tmp_path / "p").code == 0
+    example = write_rows(
+        tmp_path / "e.jsonl", [{"instruction": "i", "response": "r", "judgment": "8", "kind": "positive"}]
+    )
+    with FakeServer(decides()) as server:
+        for folder in sorted(path.parent for path in (tmp_path / "p").glob("*/protocol.toml")):
+            protocol = load_protocol(folder, rubric=EXAMPLES / "tact.toml" if number == "004" else None)
+            fields = {name: f"the {name}" for name in (*protocol.inputs, *protocol.optional)}
+            pair = {"system_a": "x", "system_b": "y"} if protocol.task == "compare" else {}
+            items = write_rows(tmp_path / "i.jsonl", [{"id": "1", **fields, **pair}])
+            rubric = ["--rubric", EXAMPLES / "tact.toml"] if number == "004" else []
+            examples = ["--examples", example] if "示例指令" in protocol.alias else []
+            done = adjudge(
+                "run", items, "-p", folder, *rubric, *examples, "-m", judge(server, wire),
+                "--run", folder.name, "--store", tmp_path / "s.db",
+            )  # fmt: skip
+            assert done.code == 0, (folder.name, done.err)
+            assert {row["status"] for row in export(tmp_path, folder.name)} == {"ok"}, folder.name
+
+
+def test_examples_are_shown_where_the_prompt_is_the_instructions(tmp_path: Path) -> None:
+    example = {"instruction": "Say hi.", "response": "Howdy", "judgment": "9", "kind": "positive"}
+    flags = ["--examples", write_rows(tmp_path / "e.jsonl", [example]), "--store", tmp_path / "s.db"]
+    with FakeServer(decides()) as server:
+        done = adjudge(
+            "run", EXAMPLES / "commentary.jsonl", "-p", "commentary-zh/structure", *flags,
+            "-m", judge(server, "decisions"),
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        (question,) = server.requests[0].json["questions"]
+    assert "Howdy" in question["instructions"]
+    assert "Howdy" not in server.requests[0].json["input"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.store import Asked, Judged, open_store
+from adjudge.store import AskedCall, Judged, open_store
 from fakeserver import Answer, FakeServer, Request, chat, error, token
 from running import (
     DIRECT,
@@ -40,7 +40,7 @@ def judged(store: Path) -> list[Judged]:
         return list(opened.judgments(opened.run("last")))
 
 
-def asked(store: Path) -> list[Asked]:
+def asked(store: Path) -> list[AskedCall]:
     with open_store(store, write=False) as opened:
         return list(opened.asked(opened.run("last")))
 
@@ -338,7 +338,8 @@ def test_generated_steps_are_asked_for_once_and_are_part_of_the_digest(items: Pa
 def test_a_judge_that_writes_no_steps_ends_the_run_with_a_message(items: Path, store: Path) -> None:
     with FakeServer(default=chat("")) as server:
         refused = adjudge(
-            "run", items, "--criterion", "Is it?", "--steps", "generate", "-m", model_at(server), "--store", store
+            "run", items, "--criterion", "Is it?", "--steps", "generate", "-m", model_at(server), "--store",
+            store
         )  # fmt: skip
         assert server.n_requests == 1
     assert refused.code == 2

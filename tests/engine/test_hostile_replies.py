@@ -17,6 +17,7 @@ import fakeserver as fs
 from adjudge.engine.plan import make_plan
 from adjudge.models import FakeModel
 from adjudge.protocols import load_protocol
+from adjudge.render import estimated_tokens
 from adjudge.run_options.options import RunOptions
 from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, EXAMPLES, adjudge, answers, by_number, model_at, number_in, score_of, write_rows
@@ -42,7 +43,8 @@ def statuses(store: Path) -> Counter[str]:
 def test_a_reply_that_stays_cut_off_is_truncated_and_counted(items: Path, store: Path) -> None:
     with FakeServer(default=chat("Good. [RESULT] 1", finish="length")) as server:
         run = adjudge(
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60", "--no-reask", "--more-room", "--json"
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60",
+            "--no-reask", "--more-room", "--json"
         )  # fmt: skip
         assert (run.code, server.n_requests) == (4, 10)
         assert Counter(request.json["max_tokens"] for request in server.requests) == {60: 5, 4096: 5}
@@ -167,7 +169,8 @@ def test_as_many_follow_up_questions_are_asked_as_allowed(
 ) -> None:
     with FakeServer(garbled(garbage)) as server:
         command = [
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--reask", str(reask), "--price", "1,1", "--json",
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--reask", str(reask),
+            "--price", "1,1", "--json",
         ]  # fmt: skip
         run = adjudge(*command)
         n_asked = min(garbage, reask)
@@ -184,6 +187,30 @@ def test_as_many_follow_up_questions_are_asked_as_allowed(
     assert f"{5 * n_asked} re-asks" in adjudge("report", "last", "--full", "--store", store).out
 
 
+@pytest.mark.parametrize("script", ["The answer is good and ", "回答很好，", "답변이 좋고 "])
+def test_a_follow_up_question_shows_a_reply_that_ran_away_only_in_part(
+    script: str, items: Path, store: Path
+) -> None:
+    runaway = f"First words. {script * 3000}last words."
+
+    def judge(request: Request) -> Answer:
+        is_follow_up = len(request.json["messages"]) > 2
+        return by_number(request) if is_follow_up else chat(runaway)
+
+    with FakeServer(judge) as server:
+        adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store)
+        asked = [request.json["messages"] for request in server.requests]
+    follow_ups = [messages for messages in asked if len(messages) > 2]
+    assert len(follow_ups) == 5
+    for messages in follow_ups:
+        shown = messages[-2]["content"]
+        assert shown.startswith("First words. ")
+        assert shown.endswith("last words.")
+        assert "characters left out …]" in shown
+        assert estimated_tokens(shown) < 1100
+    assert all(row["how"] == "reask" for row in adjudge("export", "last", "--store", store).rows)
+
+
 @pytest.mark.parametrize("number", ["4", "-1", "x"])
 def test_more_than_three_follow_up_questions_are_refused(number: str, items: Path, store: Path) -> None:
     with FakeServer() as server:
@@ -197,8 +224,10 @@ def test_a_follow_up_question_has_the_parameters_of_the_first_call(tmp_path: Pat
     )
     with FakeServer(default=chat("no answer")) as server:
         adjudge(
-            "run", items, "-p", "geval/compare", "-m", model_at(server), "--store", store, "--seed", "7", "--order", "given",
-            "--samples", "2", "--temperature", "0.5", "--max-tokens", "300", "--concurrency", "1", "--reask", "2",
+            "run", items, "-p", "geval/compare", "-m", model_at(server), "--store", store, "--seed", "7",
+            "--order", "given",
+            "--samples", "2", "--temperature", "0.5", "--max-tokens", "300", "--concurrency", "1",
+            "--reask", "2",
         )  # fmt: skip
         bodies = [request.json for request in server.requests]
     by_sample: dict[int, list[dict[str, Any]]] = {}
@@ -225,7 +254,8 @@ def test_a_budget_holds_whatever_a_host_counts(count: int, tmp_path: Path, store
 
     with FakeServer(judge) as server:
         run = adjudge(
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--price", "10,10", "--budget", "0.05",
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--price", "10,10", "--budget",
+            "0.05",
             "--concurrency", "4",
         )  # fmt: skip
         assert run.code == 5

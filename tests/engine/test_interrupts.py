@@ -30,12 +30,14 @@ def undisturbed(items: Path, server: FakeServer, store: Path) -> str:
     return exported(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_goes_on_with_what_is_missing(stop: signal.Signals, tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", N), tmp_path / "adjudge.db"
     with FakeServer(by_number, latency=0.07, hold_from=9) as server:
         command = [
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--run", "mine", "--concurrency", "4",
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--run", "mine",
+            "--concurrency", "4",
         ]  # fmt: skip
         process = started(*command)
         until(server, 9, process)
@@ -56,6 +58,7 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(stop: signal.Signals, t
     assert stopped.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [3, N])
 def test_a_run_that_waits_for_a_slow_judge_stops_without_its_reply(n_items: int, tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", n_items)
@@ -69,6 +72,7 @@ def test_a_run_that_waits_for_a_slow_judge_stops_without_its_reply(n_items: int,
         assert server.n_answered == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_the_calls_of_another_stops_without_them(tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", 3), tmp_path / "adjudge.db"
     with FakeServer(by_number, hold_from=1) as server:
@@ -85,6 +89,7 @@ def test_a_run_that_waits_for_the_calls_of_another_stops_without_them(tmp_path: 
         assert ended(first).code == 130
 
 
+@pytest.mark.slow
 def test_a_run_stops_while_the_judge_writes_the_steps(tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 2)
     with FakeServer(by_number, hold_from=1) as server:
@@ -100,6 +105,7 @@ def test_a_run_stops_while_the_judge_writes_the_steps(tmp_path: Path) -> None:
     assert "--steps generate" in stopped.err
 
 
+@pytest.mark.slow
 def test_a_killed_run_asks_again_only_for_what_was_in_flight(tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", N), tmp_path / "adjudge.db"
     in_flight = 4
@@ -130,6 +136,7 @@ def test_a_killed_run_asks_again_only_for_what_was_in_flight(tmp_path: Path) -> 
         assert exported(store) == undisturbed(items, server, tmp_path / "other.db")
 
 
+@pytest.mark.slow
 def test_a_question_asked_again_is_not_lost_with_an_interrupted_run(tmp_path: Path) -> None:
     """The first reply is kept before the second is asked for: a kill in between costs the second alone."""
     items, store = answers(tmp_path / "items.jsonl", 3), tmp_path / "adjudge.db"

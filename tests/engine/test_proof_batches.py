@@ -90,7 +90,8 @@ def story(folder: Path, processes: Any, model: str, seed: int, n_kills: int) -> 
     folder.mkdir()
     items, store = items_at(folder / "items.jsonl", ITEMS), folder / "s.db"
     arguments = [
-        "run", str(items), "-p", "opinion-summary/fluency", "-m", model, "--store", str(store), "--batch", "--wait", "-q",
+        "run", str(items), "-p", "opinion-summary/fluency", "-m", model, "--store", str(store), "--batch",
+        "--wait", "-q",
     ]  # fmt: skip
     killed: Counter[str] = Counter()
     with FakeBatches(polls=1, seed=seed) as host:
@@ -166,7 +167,8 @@ def test_60_000_calls_are_split_right_in_bounded_memory(
             outcome=lambda key, _, tries: "error" if int(key[:4], 16) % 10 == 0 and tries == 0 else "ok"
         ) as host:
             arguments = [
-                "run", str(items), "-p", "opinion-summary/fluency", "-m", model, "--store", str(store), "--batch", "--wait", "-q", "--json",
+                "run", str(items), "-p", "opinion-summary/fluency", "-m", model, "--store", str(store),
+                "--batch", "--wait", "-q", "--json",
             ]  # fmt: skip
             process = processes.Process(target=command, args=(arguments, host.environment(), 0, str(report)))
             process.start()

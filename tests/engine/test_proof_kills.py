@@ -67,7 +67,8 @@ def story(folder: Path, seed: int, n_kills: int) -> Story:
     # A fixed name in place of the address, which is another for each server.
     with FakeServer(judge, latency=LATENCY, keep=0) as server:
         command = [
-            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--concurrency", str(CONCURRENCY), "-q",
+            "run", items, *DIRECT, "-m", model_at(server), "--store", store, "--concurrency",
+            str(CONCURRENCY), "-q",
         ]  # fmt: skip
         while len(lost) < n_kills:
             n_before = server.n_requests

@@ -124,11 +124,11 @@ def test_a_system_runs_from_items_over_http_to_its_stored_report(name: str, tmp_
         )
         assert server.n_requests == n_calls
         assert {request.path for request in server.requests} == {"/v1/chat/completions"}
-        text = adjudge("report", name, "--full", "--store", store)
+        text = adjudge("report", name, "--store", store)
         as_json = adjudge("report", name, "--json", "--store", store)
         assert server.n_requests == n_calls, "a report asks nothing"
     assert (run.code, text.code, as_json.code) == (0, 0, 0), run.err
-    assert run.out == text.out, "a run ends with its report"
+    assert run.out == text.out, "a run ends with the first screen of its report"
     path = REPORTS / f"{name}.json"
     values = json.dumps(values_of(as_json.json), indent=1, ensure_ascii=False) + "\n"
     values = re.sub(r"(127\.0\.0\.1:)\d{5}", r"\g<1>PORT0", values)
@@ -149,7 +149,8 @@ def test_both_orders_of_a_pair_are_asked_and_come_out_in_the_frame_of_the_item(t
     store = tmp_path / "adjudge.db"
     with FakeServer(preferring) as server:
         adjudge(
-            "run", pairs_of_answers(tmp_path), "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml",
+            "run", pairs_of_answers(tmp_path), "-p", "prometheus/pairwise", "--rubric",
+            EXAMPLES / "tact.toml",
             "-m", model_at(server), "--store", store,
         )  # fmt: skip
         firsts = [

@@ -1,4 +1,5 @@
-"""`adjudge.run` and `run_async` as a program uses them: in a script, beside an event loop, and interrupted."""
+"""`adjudge.run` and `run_async` as a program uses them: in a script, beside an event loop, and
+interrupted."""
 
 from __future__ import annotations
 
@@ -60,6 +61,7 @@ for how in ways:
 """
 
 
+@pytest.mark.slow
 def test_a_run_works_in_a_script_beside_a_loop_and_in_async_code(tmp_path: Path) -> None:
     with FakeServer(by_number, latency=0.05) as server:
         store = tmp_path / "adjudge.db"
@@ -72,6 +74,7 @@ def test_a_run_works_in_a_script_beside_a_loop_and_in_async_code(tmp_path: Path)
     assert ran.err == "", "no warning either: they are errors in this script"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["script", "beside", "async"])
 def test_ctrl_c_stops_a_run_in_python_and_loses_nothing(how: str, tmp_path: Path) -> None:
     items, store = answers(tmp_path / "items.jsonl", 16), tmp_path / "adjudge.db"

@@ -14,7 +14,7 @@ import pytest
 
 import adjudge
 from adjudge import adapters
-from adjudge.errors import NoScore
+from adjudge.errors import DataError, NoScore
 from adjudge.models.fake import FakeModel
 from running import EXAMPLES
 
@@ -40,6 +40,17 @@ def test_a_promptfoo_assertion_scores_from_0_to_1_and_raises_without_a_score(jud
         get_assert("strange", context)
 
 
+def test_a_label_is_no_reward_and_no_score_from_0_to_1(tmp_path: Path) -> None:
+    topic = tmp_path / "topic.toml"
+    topic.write_text('criterion = "About?"\n[labels]\nrefund = "Money."\nother = "Anything else."\n')
+    model = "fake:text=<label>refund</label>"
+    with adjudge.Judge("classify", model, rubric=topic, store=tmp_path / "l.db") as judge:
+        with pytest.raises(DataError, match="gives a label and no score"):
+            adapters.trl_reward(judge)(prompts=["p"], completions=["text"])
+        with pytest.raises(DataError, match="gives a label and no score"):
+            adapters.promptfoo_assertion(judge)("text", {"prompt": "p", "vars": {}})
+
+
 def test_a_reward_that_is_missing_is_nan_and_counted(judge: adjudge.Judge) -> None:
     reward = adapters.trl_reward(judge)
     rewards = reward(
@@ -53,10 +64,24 @@ def test_a_reward_that_is_missing_is_nan_and_counted(judge: adjudge.Judge) -> No
     assert (reward.n_scored, reward.n_unscored) == (3, 1)  # type: ignore[attr-defined]
 
 
+def test_a_reward_is_for_the_whole_conversation(tmp_path: Path) -> None:
+    model = FakeModel("[RESULT] 4")
+    with adjudge.Judge(
+        "prometheus/direct", model, rubric=EXAMPLES / "tact.toml", store=tmp_path / "s.db"
+    ) as judge:
+        prompt = [{"role": "system", "content": "Speak French."}, {"role": "user", "content": "Say hello."}]
+        completion = [{"role": "assistant", "content": "Bonjour."}]
+        assert adapters.trl_reward(judge)(prompts=[prompt], completions=[completion]) == [4]
+    (call,) = model.asked
+    shown = call.messages[-1].content
+    assert shown.index("Speak French.") < shown.index("Say hello.") < shown.index("Bonjour.")
+
+
 def test_the_adapters_import_no_tool() -> None:
     code = (
         "import sys, adjudge.adapters\n"
-        "print([m for m in sys.modules if m in ('mlflow', 'inspect_ai', 'deepeval', 'pydantic_evals', 'trl')])"
+        "print([m for m in sys.modules if m in ('mlflow', 'inspect_ai', 'deepeval', 'pydantic_evals', "
+        "'trl')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

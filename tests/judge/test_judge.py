@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import os
+import pickle
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import adjudge
 from adjudge.errors import BudgetReached, DataError, NoScore
-from adjudge.models.fake import FakeModel
+from adjudge.models.fake import FakeModel, Line
 from adjudge.score_map import ScoreCurve, ScoreMap, written_score_map
 from adjudge.store import open_store
 from running import EXAMPLES
@@ -95,11 +101,13 @@ def test_many_callers_in_async_code_share_a_judge(judge: adjudge.Judge) -> None:
         assert store.totals(store.run(judge.run)).items == 20
 
 
+@pytest.mark.slow
 def test_two_processes_use_one_judge_at_once() -> None:
     code = (
         "import adjudge, sys\n"
         f"judge = adjudge.Judge('prometheus/direct', {FOUR!r}, rubric={str(RUBRIC)!r})\n"
-        "for k in range(15): judge(task='t', response=f'{sys.argv[1]} {k}'); judge(task='t', response=str(k))\n"
+        "for k in range(15): judge(task='t', response=f'{sys.argv[1]} {k}'); judge(task='t', "
+        "response=str(k))\n"
         "print(judge.run)"
     )
     both = [
@@ -111,6 +119,118 @@ def test_two_processes_use_one_judge_at_once() -> None:
     assert len(names) == 1
     results = adjudge.open_run(names.pop()).results()
     assert len(results) == len({result.item for result in results}) == 45
+
+
+def test_a_judge_is_copied_and_pickled_as_its_settings(judge: adjudge.Judge) -> None:
+    """Tools copy their metrics, and send them to other processes."""
+    judge(task="t", response="r")
+    others = [copy.copy(judge), copy.deepcopy(judge), pickle.loads(pickle.dumps(judge))]
+    for other in others:
+        assert other.run == judge.run
+        assert other(task="t", response="r") == 4
+        other.close()
+    assert judge(task="t", response="after the copies are closed") == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_judge_works_in_a_forked_process() -> None:
+    """A trainer's workers are forks: the thread of the judge is not among what they get."""
+    code = (
+        "import adjudge, multiprocessing\n"
+        f"judge = adjudge.Judge('prometheus/direct', {FOUR!r}, rubric={str(RUBRIC)!r})\n"
+        "judge(task='t', response='in the parent')\n"
+        "def score(k): return judge(task='t', response=f'in a child {k}').score\n"
+        "with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+        "    print(pool.map_async(score, range(4)).get(60), judge(task='t', response='after').score)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[4.0, 4.0, 4.0, 4.0] 4.0", done.stderr
+
+
+def test_a_judge_that_is_closed_while_it_is_asked_leaves_no_caller_waiting() -> None:
+    judge = adjudge.Judge("prometheus/direct", FakeModel([Line("[RESULT] 4", seconds=600)]), rubric=RUBRIC)
+    ended = threading.Event()
+
+    def ask() -> None:
+        with suppress(BaseException):
+            judge(task="t", response="r")
+        ended.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    while not judge._thread._runs:
+        time.sleep(0.01)
+    judge.close()
+    assert ended.wait(60)
+
+
+def test_a_judge_that_a_program_gives_up_ends_with_it_without_a_word() -> None:
+    code = (
+        "import adjudge, asyncio\n"
+        "from adjudge.models.fake import FakeModel, Line\n"
+        "slow = FakeModel([Line('[RESULT] 4', seconds=600)])\n"
+        f"judge = adjudge.Judge('prometheus/direct', slow, rubric={str(RUBRIC)!r})\n"
+        "async def main(): await asyncio.wait_for(judge.ask(task='t', response='r'), 1)\n"
+        "try: asyncio.run(main())\n"
+        "except TimeoutError: print('given up')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "given up\n", "")
+
+
+def test_a_score_compared_with_a_text_is_a_mistake(judge: adjudge.Judge) -> None:
+    with pytest.raises(DataError, match=r"gives a score\. Compare it with a number"):
+        assert judge(task="t", response="r") == "4"
+
+
+def test_a_label_is_no_number() -> None:
+    Path("topic.toml").write_text('criterion = "About?"\n[labels]\nrefund = "Money."\nother = "Not."\n')
+    judge = adjudge.Judge("classify", "fake:script=s.jsonl", rubric="topic.toml", reask=0)
+    lines = [{"match": "strange", "text": "What a day."}, {"text": "<label>refund</label>"}]
+    Path("s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    verdict, failed = (verdicts := judge.many([{"response": "good"}, {"response": "strange"}]))
+    assert (verdict.label, verdict.choice, verdict.answer) == ("refund", "refund", "refund")
+    assert verdict == "refund"
+    assert "classify: refund" in repr(verdict)
+    for use in (float, lambda v: v >= 0, lambda v: v == 0, lambda v: v.score, lambda v: v.normalized):
+        with pytest.raises(DataError, match=r"gives a label and no score\. Use \.label"):
+            use(verdict)
+    assert (failed.label, failed.answer) == (None, None)
+    with pytest.raises(NoScore):
+        assert failed == "refund"
+    estimate = verdicts.estimate
+    assert (estimate.value, estimate.n, estimate.n_failed) == (None, 1, 1)
+    assert "labels" in estimate.reason
+    judge.close()
+
+
+def test_a_response_without_anything_to_score_is_no_number_and_no_failure() -> None:
+    judge = adjudge.Judge("claims/supported", "fake:text=NONE", reask=0)
+    verdicts = judge.many([{"response": "Hello!", "source": "A text."}])
+    verdict = verdicts[0].criteria["supported"]
+    assert (verdict.status, verdict.score, verdict.answer) == ("ok", None, None)
+    with pytest.raises(NoScore, match="nothing to score"):
+        float(verdict)
+    estimate = verdicts.estimates["supported"]
+    assert (estimate.value, estimate.n_failed, estimate.n_undefined) == (None, 0, 1)
+    judge.close()
+
+
+def test_many_takes_a_frame(judge: adjudge.Judge) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([{"task": "t", "response": "one"}, {"task": "t", "response": "two"}])
+    assert [verdict.score for verdict in judge.many(frame)] == [4, 4]
+
+
+def test_many_items_have_a_progress_bar_in_a_notebook(
+    judge: adjudge.Judge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"task": "t", "response": f"text {k}"} for k in range(30)]
+    judge.many(rows)
+    assert capsys.readouterr().err == ""  # nobody could see it move
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    judge.many(rows)
+    first, *_, last = capsys.readouterr().err.removesuffix("\n").split("\r")
+    assert (first, last) == ("", f"{'━' * 40} 30/30 0 failed, 30 from the store")
 
 
 def test_a_panel_is_the_mean_and_shows_every_judge() -> None:
@@ -156,10 +276,15 @@ def test_mistakes_name_the_field_and_no_temporary_file(judge: adjudge.Judge) -> 
     with pytest.raises(DataError, match="'response'") as missing:
         judge(task="t")
     assert "items.jsonl" not in str(missing.value)
+    with pytest.raises(DataError) as several:
+        judge.many([{"task": "t"}, {"task": "t", "response": "r"}])
+    assert str(several.value).startswith("the items: 1 problem\nline 1: field 'response' is missing")
+    assert "--" not in str(several.value)
     with pytest.raises(DataError, match="Did you mean 'samples'"):
         adjudge.Judge("prometheus/direct", FOUR, sample=3)
 
 
+@pytest.mark.slow
 def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_unsure() -> None:
     def kind(k: int) -> str:
         return "doubtful" if k % 10 == 0 else "hard" if k % 3 == 0 else "easy"
@@ -195,9 +320,26 @@ def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_unsure() -> N
     assert made.code == 0, made.err
     judge = adjudge.Judge(cascade="cascade.toml", concurrency=1)
     rows = [{"instruction": "Hi.", "response": f"{kind(k)} answer number {k} ends"} for k in (121, 123, 130)]
-    easy, hard, doubtful = judge.many(rows)
+    easy, hard, doubtful = (verdicts := judge.many(rows))
+    assert (verdicts.mean, verdicts.estimate.n, verdicts.estimate.n_failed) == (4, 2, 1)
+    assert "undecided" in repr(doubtful)
     assert (easy.decided_by, easy.score) == ("cheap", 4)
     assert (hard.decided_by, hard.score) == ("dear", 4)
     assert (doubtful.decided_by, doubtful.score) == (None, None)
     with pytest.raises(NoScore, match="no judge was sure"):
         float(doubtful)
+    single = judge(response="easy answer number 121 ends", instruction="Hi.")
+    assert (single.decided_by, single.score) == ("cheap", 4)
+    reward = adjudge.adapters.trl_reward(judge)
+    responses = [str(row["response"]) for row in rows]
+    assert repr(reward(prompts=["Hi."] * 3, completions=responses)) == "[4.0, 4.0, nan]"
+    assert reward.n_unscored == 1  # type: ignore[attr-defined]
+    for mistake, said in (
+        (lambda: judge(instruction="Hi.", respnse="x"), "no input 'respnse'"),
+        (lambda: judge(instruction="Hi.", response="x", samples=5), "leave out samples"),
+        (lambda: judge.many(rows, model="fake:text=4"), "leave out model"),
+        (lambda: judge.run, "Each judge of a cascade"),
+        (lambda: judge.panel("fake:text=4"), "no panel"),
+    ):
+        with pytest.raises(DataError, match=said):
+            mistake()

@@ -69,7 +69,8 @@ def test_a_reply_has_its_thinking_apart_and_counts_cached_tokens(monkeypatch: py
     reply, _, _ = asked(monkeypatch, [fs.message(*blocks)])
     assert (reply.text, reply.reasoning, reply.finish) == ("Score: 4", "hmm", "stop")
     assert (reply.model_name, reply.tokens_in, reply.tokens_out) == ("claude-judge-1", 20, 5)
-    assert reply.cost_usd == pytest.approx((20 + 50) / 1e6)
+    # 8 of the 20 tokens were read from the prompt cache, at a tenth of the price.
+    assert reply.cost_usd == pytest.approx((20 - 8 * 0.9 + 50) / 1e6)
 
 
 @pytest.mark.parametrize(

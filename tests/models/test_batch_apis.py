@@ -1,4 +1,5 @@
-"""Batch requests and answers, held against the types of the providers' own SDKs; skipped where those are not installed."""
+"""Batch requests and answers, held against the types of the providers' own SDKs; skipped where those are not
+installed."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBatches]:
 
 
 def checked(kind: Any, value: dict[str, Any]) -> None:
-    """The value is of a typed dictionary's type, down to its last part, and has no key that the type does not have."""
+    """The value is of a typed dictionary's type, down to its last part, and has no key that the type does not
+    have."""
     from pydantic import TypeAdapter
 
     unknown = value.keys() - get_type_hints(kind).keys()
@@ -59,7 +61,8 @@ def _consume(value: Any) -> None:
 def submit(model: str, store: Path) -> None:
     """Calls of two protocols, one with a schema, with all parameters that a run may set."""
     options: dict[str, Any] = {
-        "batch": True, "store": store, "max_tokens": 300, "temperature": 0.5, "seed": 7, "reasoning_effort": "low",
+        "batch": True, "store": store, "max_tokens": 300, "temperature": 0.5, "seed": 7,
+        "reasoning_effort": "low",
     }  # fmt: skip
     adjudge.run([PLAIN], "opinion-summary/fluency", model, **options)
     adjudge.run([PAIR], "geval/compare", model, **options)
@@ -95,6 +98,7 @@ def test_lines_and_batches_are_of_the_types_of_openais_sdk(
     assert any("response_format" in line["body"] for line in lines)
 
 
+@pytest.mark.slow
 def test_requests_are_of_the_types_of_anthropics_sdk(host: FakeBatches, tmp_path: Path) -> None:
     pytest.importorskip("anthropic", reason=WHY)
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
@@ -181,7 +185,8 @@ def test_every_state_of_googles_sdk_has_a_phase_and_the_upload_is_of_its_type() 
         lambda state: api._read_native({"name": "batches/1", "metadata": {"state": state}}), states
     )
     assert {state for state, phase in found.items() if phase != "open"} == {
-        "JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED", "JOB_STATE_FAILED",
+        "JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED",
+        "JOB_STATE_FAILED",
     }  # fmt: skip
     assert found["JOB_STATE_FAILED"] == "failed"
     assert types.File.model_validate({"displayName": "adjudge-1"}).display_name == "adjudge-1"

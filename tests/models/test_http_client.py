@@ -32,8 +32,8 @@ WHOLE = {"length": LENGTH, "chunks": CHUNKS, "gzip": ZIPPED, "notice": NOTICE}
 
 
 def answered(*pieces: bytes, n: int = 1) -> tuple[list[Response | Fault], int]:
-    """What `n` requests bring from a host that answers each with these bytes, and closes after the last; and how many
-    connections they took."""
+    """What `n` requests bring from a host that answers each with these bytes, and closes after the last; and
+    how many connections they took."""
     n_connections = 0
     serving = set[asyncio.Task[None]]()
 
@@ -221,7 +221,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate")
     folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
+        "subjectAltName=DNS:localhost"
+    )
     subprocess.run(
         [*command.split(), "-keyout", "key.pem", "-out", "cert.pem"],
         cwd=folder,

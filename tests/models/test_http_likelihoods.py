@@ -65,13 +65,21 @@ def extended(request: Request) -> Answer:
     asked = request.json
     new, likely = generated(asked["prompt"])
     pairs = zip(*tokens_with_logprobs(asked["prompt"]), strict=True)
-    given = [None if value is None else {"7": {"logprob": value, "rank": 1, "decoded_token": token}} for token, value in pairs]  # fmt: skip
-    more = {"prompt_logprobs": [{"1": {"logprob": 0.0, "decoded_token": "The"}} if entry is None else entry for entry in given]}  # fmt: skip
+    given = [
+        None if value is None else {"7": {"logprob": value, "rank": 1, "decoded_token": token}}
+        for token, value in pairs
+    ]
+    more = {
+        "prompt_logprobs": [
+            {"1": {"logprob": 0.0, "decoded_token": "The"}} if entry is None else entry for entry in given
+        ]
+    }
     return completion(new, [new], [likely], **(more if "prompt_logprobs" in asked else {}))
 
 
 def ignoring(request: Request) -> Answer:
-    """As llama.cpp's server: `echo` is accepted, but the log-probabilities are those of the generated word."""
+    """As llama.cpp's server: `echo` is accepted, but the log-probabilities are those of the generated
+    word."""
     new, likely = generated(request.json["prompt"])
     return completion(new, [new], [likely])
 
@@ -131,7 +139,8 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     with FakeServer(echoing) as server:
         asked(server, call(SOURCE), call("A bridge."), call(SOURCE, "Other words:\n"))
     prompts = [request.json["prompt"] for request in server.requests]
-    # The probe, then for each text what stands before it, and itself: after its prompt and after a line break.
+    # The probe, then for each text what stands before it, and itself: after its prompt and after a line
+    # break.
     assert prompts.count(KNOWN_TEXT) == 1
     assert prompts.count(f"\n{SOURCE}") <= 2
     assert {request.path for request in server.requests} == {"/v1/completions"}

@@ -213,6 +213,13 @@ def test_a_part_of_a_key_is_redacted_from_eight_characters_beyond_the_prefix_on(
     assert secret.spans(f"key {part}!") == [(4, 4 + len(part))]
 
 
+def test_a_part_of_a_key_without_digits_is_redacted_unless_it_may_be_a_word() -> None:
+    secret = Secret("sk-QxZmLpKvRtYwNcBsDfGhJkLzXcVb")
+    assert secret.redact_reply("it is QxZmLpKvRtYwNcBsDfGh!") == "it is [key]!"
+    plain = Secret("mysecretpassphrase")
+    assert plain.redact_reply("a secretpassage") == "a secretpassage"
+
+
 @pytest.mark.parametrize("part", ["sk-proj-", KEY[:14], KEY[-7:], "a longer text without it"])
 def test_a_prefix_or_a_few_characters_are_no_key(part: str) -> None:
     assert Secret(KEY).redact_reply(f"it is {part}.") == f"it is {part}."

@@ -1,4 +1,5 @@
-"""Chat completions over real HTTP: what is sent, what is read, and what happens where a model refuses a parameter."""
+"""Chat completions over real HTTP: what is sent, what is read, and what happens where a model refuses a
+parameter."""
 
 from __future__ import annotations
 
@@ -274,7 +275,8 @@ def test_log_probabilities_missing_from_one_reply_are_an_error_of_that_call() ->
 REFUSALS = {
     "temperature": fs.error(
         400,
-        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is "
+        "supported.",
         param="temperature",
         code="unsupported_value",
     ),
@@ -299,7 +301,8 @@ def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on_and_reported(
 def test_the_token_limit_goes_by_its_other_name_where_the_model_wants_that() -> None:
     refusal = fs.error(
         400,
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
+        "instead.",
         param="max_tokens",
         code="unsupported_parameter",
     )
@@ -451,6 +454,20 @@ def test_a_probe_finds_out_what_a_model_can_with_three_calls() -> None:
         assert server.n_requests == 3
     assert (probe.answers, probe.logprobs, probe.schema, probe.notes) == (True, True, True, ())
     assert probe.model_name == "judge-1"
+
+
+@pytest.mark.parametrize("message", ["Input should be 'text', loc response_format", "Internal Server Error"])
+def test_a_probe_says_that_a_server_fails_with_a_schema_and_not_that_it_accepts_one(message: str) -> None:
+    def judge(request: fs.Request) -> Answer:
+        return fs.error(500, message) if "response_format" in request.json else fs.chat("4")
+
+    with FakeServer(judge) as server:
+        probe = asyncio.run(probed(server))
+    assert (probe.answers, probe.schema) == (True, False)
+    said = " ".join(probe.notes)
+    assert "answered 500 with it, and replied without it" in said
+    assert f"answered 500: {message}" in said
+    assert "accepted" not in said
 
 
 def test_a_probe_says_why_a_model_cannot() -> None:

@@ -1,4 +1,5 @@
-"""Proxies and certificates of the environment: a real proxy with credentials, and TLS under a private authority."""
+"""Proxies and certificates of the environment: a real proxy with credentials, and TLS under a private
+authority."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def certificate_in(folder: Path, name: str, *more: str) -> None:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a private authority, ca.pem, and a certificate that it signed for judge.internal and localhost."""
+    """A folder with a private authority, ca.pem, and a certificate that it signed for judge.internal and
+    localhost."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificates")
     folder = tmp_path_factory.mktemp("authority")
@@ -58,7 +60,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     (folder / "names").write_text("subjectAltName=DNS:judge.internal,DNS:localhost\n", encoding="utf-8")
     subprocess.run(
-        "openssl x509 -req -in host.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out host.pem".split(),
+        "openssl x509 -req -in host.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out "
+        "host.pem".split(),
         cwd=folder, check=True, capture_output=True,
     )  # fmt: skip
     return folder
@@ -207,7 +210,8 @@ def test_a_proxy_that_opens_no_tunnel_is_named(
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [("socks5://ann:canary-pass@127.0.0.1:1080", "SOCKS"), ("http://ann:canary-pass@:80", "ALL_PROXY"), ("ftp://x", "ALL_PROXY")],
+    [("socks5://ann:canary-pass@127.0.0.1:1080", "SOCKS"), ("http://ann:canary-pass@:80", "ALL_PROXY"),
+    ("ftp://x", "ALL_PROXY")],
 )  # fmt: skip
 def test_a_proxy_that_cannot_be_used_is_an_error_and_never_left_out(
     value: str, word: str, monkeypatch: pytest.MonkeyPatch
@@ -297,7 +301,8 @@ def test_a_folder_of_certificates_is_used(
     authority: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed = subprocess.run(
-        ["openssl", "x509", "-hash", "-noout", "-in", "ca.pem"], cwd=authority, check=True, capture_output=True, text=True
+        ["openssl", "x509", "-hash", "-noout", "-in", "ca.pem"], cwd=authority, check=True,
+        capture_output=True, text=True
     )  # fmt: skip
     (tmp_path / f"{hashed.stdout.strip()}.0").write_bytes((authority / "ca.pem").read_bytes())
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
 import fakeserver as fs
+from adjudge.cli.progress import troubles
 from adjudge.models import Network, Parameters, parse_model
 from adjudge.models.rate_limits import HostLimiter, Outcome, Window
 from adjudge.models.retry_after import stated_wait
@@ -236,3 +238,96 @@ def test_the_limit_of_tokens_is_kept_over_http_by_what_replies_really_used() -> 
 )
 def test_the_wait_that_headers_state(headers: dict[str, str], seconds: float | None) -> None:
     assert stated_wait(headers, now=1767225600.0) == (None if seconds is None else pytest.approx(seconds))
+
+
+def after_rounds(
+    limiter: HostLimiter, n: int, seconds_of: Callable[[int], list[float]], longest: float
+) -> float:
+    """The longest time of a call in so many rounds of a host that answers L calls after `seconds_of(L)`."""
+
+    async def run() -> float:
+        slowest = 0.0
+        for _ in range(n):
+            times = seconds_of(int(limiter.limit))
+            for _ in times:
+                await limiter.enter()
+            for seconds in times:
+                limiter.leave("ok" if seconds <= longest else "late", seconds=seconds, longest=longest)
+            slowest = max(slowest, *times)
+        return slowest
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("places", "seconds", "longest"), [(2, 7.0, 30.0), (2, 7.0, 120.0), (1, 20.0, 120.0)]
+)
+def test_a_host_that_answers_a_few_at_a_time_gets_no_more_than_it_answers_in_time(
+    places: int, seconds: float, longest: float
+) -> None:
+    limiter = HostLimiter("host", 64)
+    slowest = after_rounds(limiter, 20, lambda n: [seconds * (k // places + 1) for k in range(n)], longest)
+    assert slowest <= longest
+    assert limiter.n_late == 0
+    assert limiter.limit >= places
+
+
+def test_one_call_that_hangs_does_not_send_a_slow_host_more_at_once() -> None:
+    limiter = HostLimiter("host", 64)
+    after_rounds(limiter, 10, lambda n: [7.0 * (k // 2 + 1) for k in range(n)], 30.0)
+    settled = limiter.limit
+    after_rounds(limiter, 1, lambda n: [31.0, *(7.0 * (k // 2 + 1) for k in range(n - 1))], 30.0)
+    assert limiter.limit < 1.5 * settled
+
+
+def test_a_host_that_always_takes_long_gets_all_that_is_allowed() -> None:
+    random = Random(1)
+    limiter = HostLimiter("host", 64)
+    after_rounds(limiter, 12, lambda n: [random.uniform(60, 75) for _ in range(n)], 120.0)
+    assert limiter.limit == 64
+
+
+def ended(*outcomes: tuple[Outcome, str, float], outage_seconds: float = 600.0) -> HostLimiter:
+    async def run() -> HostLimiter:
+        limiter = HostLimiter("host", 4, outage_seconds=outage_seconds)
+        for outcome, note, seconds in outcomes:
+            await limiter.enter()
+            limiter.leave(outcome, note=note, seconds=seconds, longest=120.0)
+        return limiter
+
+    return asyncio.run(run())
+
+
+def test_what_a_run_waits_for_is_named_with_the_remedy() -> None:
+    assert ended(("ok", "", 1.0)).trouble == ""
+    limited = ended(("limited", "host answered 429:\nslow\x07 down", 1.0)).trouble
+    assert "answered 429: slow" in limited
+    assert "--patience: 10 min" in limited
+    late = ended(("late", "host did not answer within 120 s", 120.0))
+    assert "1 timeout so far (--timeout SECONDS waits longer)" in late.trouble
+    again = ended(("late", "host did not answer", 120.0), ("ok", "", 1.0)).trouble
+    assert "did not answer" not in again
+    assert "1 timeout so far" in again
+
+
+def test_a_host_that_limits_the_rate_is_named_on_the_line_of_progress() -> None:
+    async def run(server: FakeServer) -> str:
+        net = Network(concurrency=4, backoff_seconds=0.01, outage_seconds=PATIENCE_SECONDS)
+        models = [parse_model(f"{server.url}/v1#{name}", network=net) for name in ("one", "two")]
+        asking = asyncio.create_task(models[0].ask(CALL, Parameters()))
+        await soon(lambda: bool(models[1].trouble))
+        words = troubles(models)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await net.close()
+        return words
+
+    with FakeServer(default=fs.error(429, "slow down")) as server:
+        words = asyncio.run(run(server))
+    assert words.count("429") == 1, "two judges of one host wait for the same reason"
+    assert "--patience" in words
+
+
+def test_the_patience_counts_from_the_beginning_of_the_first_call_that_fails() -> None:
+    assert ended(("late", "no answer", 120.0), outage_seconds=90.0).given_up
+    assert not ended(("ok", "", 1.0), ("late", "no answer", 120.0), outage_seconds=90.0).given_up

@@ -176,8 +176,10 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path: Path) -> None:
     message_lines = str(raised.value).splitlines()
     assert message_lines[0] == f"{path}: 12 problems"
     expected = {
-        2: "not JSON", 3: "'text' is missing", 4: "'item' is missing", 5: "'text' is not a text", 6: "'item' is not",
-        7: "order 'first' is unknown", 8: "'sample' is not a whole number", 9: "sample -1", 10: "Did you mean 'criterion'?",
+        2: "not JSON", 3: "'text' is missing", 4: "'item' is missing", 5: "'text' is not a text",
+        6: "'item' is not",
+        7: "order 'first' is unknown", 8: "'sample' is not a whole number", 9: "sample -1",
+        10: "Did you mean 'criterion'?",
         11: "'logprobs'", 13: "is on line 12 already", 14: "surrogate",
     }  # fmt: skip
     assert len(message_lines) == 13

@@ -194,7 +194,8 @@ def test_a_key_goes_to_the_replicas_it_is_given_for_and_to_no_other_host(tmp_pat
     ):
         model = ["-m", f"house={replicas(one, two)}", "-m", f"other={other.url}/v1#judge"]
         done = adjudge(
-            "run", items, *DIRECT, *model, "--key-env", "house=A_KEY", "--store", store, "-q", A_KEY="sk-of-the-house-123"
+            "run", items, *DIRECT, *model, "--key-env", "house=A_KEY", "--store", store, "-q",
+            A_KEY="sk-of-the-house-123"
         )  # fmt: skip
         assert done.code == 0, done.err
         sent = {

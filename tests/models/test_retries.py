@@ -1,4 +1,5 @@
-"""Faults of a host, each produced for real on a socket: what is tried again, what stands, what stops the run."""
+"""Faults of a host, each produced for real on a socket: what is tried again, what stands, what stops the
+run."""
 
 from __future__ import annotations
 
@@ -73,10 +74,12 @@ STANDING = {
     "500 always": (fs.error(500, "broken inside"), "server", 6, "broken inside"),
     "reset always": (fs.reset(), "transport", 6, "connection lost"),
     "too long": (
-        fs.error(400, "maximum context length is 10 tokens", code="context_length_exceeded"), "too_long", 1, "10 tokens",
+        fs.error(400, "maximum context length is 10 tokens", code="context_length_exceeded"), "too_long", 1,
+        "10 tokens",
     ),
     "413": (fs.error(413, "large"), "too_long", 1, "413"),
-    "request too large for the limit": (fs.error(429, "Request too large for judge: Limit 10, Requested 20"), "too_long", 1, "too large"),
+    "request too large for the limit": (fs.error(429,
+    "Request too large for judge: Limit 10, Requested 20"), "too_long", 1, "too large"),
     "filtered": (fs.error(400, "filtered", code="content_filter"), "filtered", 1, "filtered"),
     "some other 400": (fs.error(400, "messages must alternate"), "bad_reply", 1, "alternate"),
     "more than the cap, packed": (fs.bomb(40), "bad_reply", 1, "32 MB"),
@@ -215,6 +218,40 @@ def test_a_fault_of_every_call_stops_the_run_at_once(
         with pytest.raises(error, match=words):
             asyncio.run(ask_once(server))
         assert server.n_requests == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (500, "Requested tokens (25394) exceed context window of 512"),
+        (500, "the request exceeds the available context size, try increasing it"),
+        (400, "This model's maximum context length is 512 tokens, however you requested 25394"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 9 and 9"),
+        (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_asked_once_whatever_the_status(status: int, words: str) -> None:
+    reply, server = asked([fs.error(status, words)] * 5)
+    assert reply.error is not None
+    assert (reply.error.kind, reply.error.is_retryable, server.n_requests) == ("too_long", False, 1)
+
+
+def test_an_error_of_a_server_that_only_names_its_context_is_tried_again() -> None:
+    reply, server = asked([fs.error(500, "could not allocate the context window"), fs.chat("4")])
+    assert (reply.text, server.n_requests) == ("4", 2)
+
+
+@pytest.mark.parametrize("said", ["It is not right", "It is not right.", "Is it right?"])
+@pytest.mark.parametrize("status", [402, 403, 404, 405, 410])
+def test_a_message_ends_with_one_full_stop_however_the_host_ends_its_own(status: int, said: str) -> None:
+    with FakeServer([fs.error(status, said)] * 5) as server, pytest.raises(ModelError) as caught:
+        asyncio.run(ask_once(server))
+    message = str(caught.value)
+    assert said in message
+    assert ".." not in message
+    assert "?." not in message
+    assert message.endswith(".")
 
 
 def test_after_a_spent_quota_further_calls_are_not_sent() -> None:

@@ -1,4 +1,5 @@
-"""Servers that answer 500 to a schema: asked without it where the schema is the cause, and with it where it is not."""
+"""Servers that answer 500 to a schema: asked without it where the schema is the cause, and with it where it
+is not."""
 
 from __future__ import annotations
 

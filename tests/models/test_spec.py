@@ -71,6 +71,9 @@ def test_a_base_url_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) 
     [
         ("opnai:gpt-x", "Did you mean openai:gpt-x?"),
         ("gpt-x", "Did you mean openai:gpt-x?"),
+        ("localhost:8000/v1#m", "Did you mean http://localhost:8000/v1#m?"),
+        ("judge.internal/v1#m", "Did you mean http://judge.internal/v1#m?"),
+        ("gpt-y", "models/NAME FIREWORKS_API_KEY"),
         ("claude-x", "Did you mean anthropic:claude-x?"),
         ("htp://localhost/v1#m", "Did you mean http://localhost/v1#m?"),
         ("fake:txt=4", "fake:text=TEXT"),
@@ -162,7 +165,8 @@ def test_a_script_can_stop_a_run_and_take_its_time(tmp_path: Path) -> None:
         ask(FakeModel([Line(error="quota")]), "x")
     path = tmp_path / "script.jsonl"
     path.write_text(
-        '{"text": "4", "seconds": 0.2, "logprobs": [{"token": "4", "logprob": -0.1, "top": [{"token": "5", "logprob": -2.5}]}]}'
+        '{"text": "4", "seconds": 0.2, "logprobs": [{"token": "4", "logprob": -0.1, "top": [{"token": "5", '
+        '"logprob": -2.5}]}]}'
     )
     ended = []
 

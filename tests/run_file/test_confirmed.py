@@ -66,7 +66,8 @@ def test_no_command_sends_a_variable_of_a_file_that_is_not_confirmed(
     place: Path, server: FakeServer, command: tuple[str, ...]
 ) -> None:
     written(
-        f'[models.m]\nmodel = "{model_at(server)}"\nkey_env = "MY_SECRET"\nheaders = {{ X = "$OTHER" }}\n{RUN}'
+        f'[models.m]\nmodel = "{model_at(server)}"\nkey_env = "MY_SECRET"\nheaders = {{ X = "$OTHER" '
+        f"}}\n{RUN}"
     )
     done = adjudge(*command, MY_SECRET="canary-111111111111", OTHER="canary-222222222222")
     assert done.code == 2
@@ -109,6 +110,7 @@ def in_terminal(answer: str, *arguments: str) -> tuple[int, str]:
     return process.wait(), shown.decode()
 
 
+@pytest.mark.slow
 def test_a_set_of_names_is_confirmed_once_and_not_for_every_edit(place: Path, server: FakeServer) -> None:
     text = f'[models.m]\nmodel = "{model_at(server)}"\n{RUN}'
     file = written(text)
@@ -230,6 +232,19 @@ def test_files_of_a_gate_outside_the_folder_are_shown(place: Path, table: str, k
     assert wanted(f'[{table}]\n{key} = "labels.csv"\n') == []
     assert wanted('[gate]\nlabels = "store"\n') == []
     assert place
+
+
+@pytest.mark.usefixtures("place")
+def test_a_hub_in_the_gate_is_shown_with_the_token_that_it_would_get() -> None:
+    assert wanted('[gate]\nbaseline = "https://judges.example.org/main"\nmax_drop = { tact = 0.2 }') == [
+        "call https://judges.example.org",
+        "send ADJUDGE_HUB_TOKEN to https://judges.example.org",
+    ]
+
+
+@pytest.mark.usefixtures("place")
+def test_the_model_of_a_plugin_is_shown() -> None:
+    assert wanted('[models.judge]\nmodel = "acme:m"') == ["call acme:m"]
 
 
 def test_a_pipe_in_the_folder_is_refused(place: Path) -> None:

@@ -126,7 +126,8 @@ def test_the_only_run_needs_no_name_and_the_same_command_resumes_it(place: Path)
 def test_flags_override_the_file(place: Path) -> None:
     written(place, ONE)
     done = adjudge(
-        "run", "support", "-q", "--samples", "1", "--reask", "1", "--run", "other", "-m", "fake:text=Score: 2",
+        "run", "support", "-q", "--samples", "1", "--reask", "1", "--run", "other", "-m",
+        "fake:text=Score: 2",
         "--criterion", "short=Is it short?", "--store", "other.db",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -160,7 +161,8 @@ def test_a_name_that_is_a_file_is_items_and_an_alias_works_beside_it(place: Path
         adjudge("run", "support", "-p", "geval/score", "-m", "kind", "-q").code == 2
     )  # no format by its name
     done = adjudge(
-        "run", "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map", "response=text", "-m", "kind", "-q"
+        "run", "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map", "response=text",
+        "-m", "kind", "-q"
     )  # fmt: skip
     assert done.code == 0, done.err
     assert {row["model"] for row in adjudge("export", "last").rows} == {"kind"}
@@ -169,7 +171,8 @@ def test_a_name_that_is_a_file_is_items_and_an_alias_works_beside_it(place: Path
 def test_a_broken_run_file_does_not_stop_a_command_that_needs_none_of_it(place: Path) -> None:
     written(place, "[runs\n")
     done = adjudge(
-        "run", "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map", "response=text", "-m", FIVE, "-q"
+        "run", "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map", "response=text",
+        "-m", FIVE, "-q"
     )  # fmt: skip
     assert done.code == 0, done.err
 
@@ -320,7 +323,8 @@ def score_four(_request: Request) -> Answer:
 def judged(place: Path) -> Callable[..., Outcome]:
     def run(*flags: str, **environment: str) -> Outcome:
         return adjudge(
-            "run", place / "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map", "response=text",
+            "run", place / "answers.jsonl", "--criterion", "c", "--map", "task=question", "--map",
+            "response=text",
             "-q", *flags, **environment,
         )  # fmt: skip
 
@@ -395,7 +399,10 @@ def test_a_published_price_is_shown_as_an_estimate(judged: Callable[..., Outcome
         environment = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "sk-0123456789abcdef"}
         done = judged("-m", "openai:gpt-6-luna", "--json", **environment)
         again = judged("-m", "openai:gpt-6-luna", "--run", "b", "--limit", "3", "--json", **environment)
-    assert done.json["cost_usd"] == pytest.approx(6 * (20 * 0.10 + 5 * 0.50) / 1e6)
+    assert done.json["cost_usd"] == pytest.approx(
+        # Eight of the twenty tokens of each prompt came from the host's cache, at a tenth of the price.
+        6 * ((12 + 8 * 0.1) * 0.10 + 5 * 0.50) / 1e6
+    )
     assert list(done.json["price_dates"]) == ["openai:gpt-6-luna"]
     assert "paid_earlier_usd" not in done.json
     assert again.json["paid_earlier_usd"] == pytest.approx(done.json["cost_usd"] / 2)
@@ -488,7 +495,8 @@ def test_two_different_criteria_are_never_compared_as_one() -> None:
 def test_a_mapped_name_that_no_protocol_has_is_an_error() -> None:
     for wrong, right in (("refrence", "reference"), ("systm", "system")):
         done = adjudge(
-            "run", "answers.jsonl", "--criterion", "c", "-m", FIVE, "--map", "task=question", "--map", "response=text",
+            "run", "answers.jsonl", "--criterion", "c", "-m", FIVE, "--map", "task=question", "--map",
+            "response=text",
             "--map", f"{wrong}=bot",
         )  # fmt: skip
         assert (done.code, f"'{right}'" in done.err) == (2, True)
@@ -516,6 +524,16 @@ def test_judges_can_write_the_steps_of_one_of_several_criteria(place: Path) -> N
         assert adjudge("run", "r", "-q", "--trust-run-file").code == 0
         assert len(server.requests) == 13
     assert set(done.json["criteria"]) == {"polite", "short"}
+
+
+def test_a_word_that_is_no_file_and_no_run_names_the_runs(place: Path) -> None:
+    written(place, '[runs.answers]\nitems = "answers.jsonl"')
+    done = adjudge("run", "nosuch")
+    assert (done.code, "protocol" in done.err) == (2, False)
+    assert (
+        "'nosuch' is neither a file nor a run of adjudge.toml. The runs of adjudge.toml are: answers."
+        in done.err
+    )
 
 
 def test_the_same_in_python(place: Path) -> None:
@@ -564,6 +582,29 @@ def test_init_asks_and_takes_the_answers(place: Path, monkeypatch: pytest.Monkey
     assert adjudge("init", "answers.jsonl", "--config", "other.toml").code == 2
 
 
+def test_init_checks_the_model_before_it_writes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for spec, reason in (("http://127.0.0.1:8123", "#NAME"), ("gtp", "is not a model")):
+        done = adjudge("init", "answers.jsonl", "--yes", "-m", spec)
+        assert (done.code, reason in done.err) == (2, True)
+        assert not (place / "adjudge.toml").exists()
+    answers = [
+        "question",
+        "text",
+        "-",
+        "-",
+        "Is it kind?",
+        "kind",
+        "http://127.0.0.1:8123",
+        "fake:text=Score: 4",
+    ]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
+    done = adjudge("init", "answers.jsonl")
+    assert done.code == 0, done.err
+    assert "the name of the model is missing" in done.err
+    assert done.err.count("http://HOST/v1#NAME") == 2, "the question shows the form each time"
+    assert 'model = "fake:text=Score: 4"' in (place / "adjudge.toml").read_text(encoding="utf-8")
+
+
 def test_init_without_a_guess_names_the_columns(place: Path) -> None:
     write_rows(place / "odd.jsonl", [{"alpha": "1", "beta": "2"}])
     done = adjudge("init", "odd.jsonl", "--yes")
@@ -574,13 +615,15 @@ def test_init_without_a_guess_names_the_columns(place: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "found"),
     [
-        (["Question", "Model Answer", "Bot"], {"task": "Question", "response": "Model Answer", "system": "Bot"}),
+        (["Question", "Model Answer", "Bot"], {"task": "Question", "response": "Model Answer",
+        "system": "Bot"}),
         (["prompt", "completion", "model"], {"task": "prompt", "response": "completion", "system": "model"}),
         (
             ["task", "response_a", "response_b", "system_a", "system_b"],
             {"task": "task", "response_a": "response_a", "response_b": "response_b"},
         ),
-        (["id", "input", "output", "expected"], {"task": "input", "response": "output", "reference": "expected", "id": "id"}),
+        (["id", "input", "output", "expected"], {"task": "input", "response": "output",
+        "reference": "expected", "id": "id"}),
     ],
 )  # fmt: skip
 def test_columns_are_guessed_by_their_names(columns: list[str], found: dict[str, str]) -> None:
@@ -603,6 +646,14 @@ def test_the_id_is_a_column_of_values_that_differ_and_repeated_tasks_are_a_group
         "group": "question",
     }
     assert guessed(rows) == columns
+
+
+def test_a_sentence_is_no_id_and_a_number_no_task() -> None:
+    sentences = {"reply": ["It is on its way.", "It is late."], "query": ["Where is it?", "And now?"]}
+    inputs = {"task": "query", "response": "reply"}
+    assert guessed(sentences) == inputs
+    numbers = {"request_id": ["r1", "r2"], "ticket": ["7", "8"], "note": ["short one", "other"]}
+    assert guessed({**numbers, **sentences}) == {**inputs, "id": "request_id"}
 
 
 def test_pairs_are_judged_by_a_protocol_for_pairs(place: Path) -> None:

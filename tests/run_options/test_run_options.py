@@ -5,51 +5,62 @@ keywords, the manifest and the pytest fixture follow from it.
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from typer.main import get_command
 
 import adjudge
+from adjudge import public
 from adjudge.cli.app import app
+from adjudge.errors import DataError
 from adjudge.judge.judge import OPTIONS
+from adjudge.run_options.keywords import JudgeKeywords, RunKeywords
 from adjudge.run_options.options import RunOptions, declared_options, flag_of
 from adjudge.run_options.recorded import options_from, recorded_settings
-from signature import declared_parameters, public_parameters
 
 PACKAGE = Path(adjudge.__file__).parent
 
 
 @pytest.mark.parametrize("name", declared_options())
 def test_an_option_is_a_flag_a_keyword_and_known_to_the_fixture(name: str) -> None:
-    default, option = declared_options()[name].default, declared_options()[name].option
+    option = declared_options()[name].option
     command = get_command(app).commands["run"]  # type: ignore[attr-defined]
     (flag,) = (parameter for parameter in command.params if flag_of(name) in parameter.opts)
     assert flag.help == option.help
     assert flag.metavar == (option.metavar or None)
-    keyword = inspect.signature(adjudge.run).parameters[name]
-    assert keyword.kind is keyword.KEYWORD_ONLY
-    # The default store is read from the environment at each call.
-    assert keyword.default == default or name in ("map", "store")
     assert (name in OPTIONS) == option.is_for_tests
 
 
+@pytest.mark.slow
 def test_no_other_file_lists_the_options() -> None:
     names = {*declared_options(), *map(flag_of, declared_options())}
     for path in PACKAGE.rglob("*.py"):
-        # The parameters of the public functions are listed for editors; the test below compares them.
-        if path.parent.name != "run_options" and path.name != "public.py":
+        if path.parent.name != "run_options":
             for line, listed in lists_of_names(ast.parse(path.read_text(encoding="utf-8"))):
                 # A few of them together are a use; a third of them is a second declaration.
                 assert len(names.intersection(listed)) < 9, f"{path}:{line} lists the options of a run again"
 
 
-@pytest.mark.parametrize("function", ["run", "run_async"])
-def test_the_public_functions_have_the_declared_options_as_parameters(function: str) -> None:
-    """After an option was added, `python tests/signature.py` writes it into both."""
-    assert public_parameters(function) == declared_parameters()
+def test_the_keywords_that_editors_see_are_the_declared_options() -> None:
+    keywords, declared = get_type_hints(RunKeywords), get_type_hints(RunOptions)
+    # Without a store, the environment names it when the run is made.
+    declared["store"] |= None
+    assert keywords == {name: declared[name] for name in declared_options()}
+    assert set(get_type_hints(JudgeKeywords)) == set(OPTIONS)
+
+
+@pytest.mark.parametrize("function", [adjudge.run, adjudge.run_async])
+def test_the_public_functions_take_the_options_as_keywords(function: Callable[..., object]) -> None:
+    hints = get_type_hints(function, vars(public), {"PolarsFrame": object})
+    assert get_args(hints["options"]) == (RunKeywords,)
+
+
+def test_a_misspelt_keyword_is_reported_with_the_name_that_may_be_meant() -> None:
+    with pytest.raises(DataError, match=r"run has no option 'sampels'\. Did you mean 'samples'\?"):
+        adjudge.run([{"response": "x"}], "geval/score", "fake:text=5", sampels=2)  # type: ignore[call-arg]
 
 
 def lists_of_names(tree: ast.AST) -> Iterator[tuple[int, Iterable[str]]]:

@@ -65,11 +65,12 @@ def test_a_report_of_a_part_says_which_shards_are_missing_and_how_to_merge(tmp_p
     items = answers(tmp_path / "items.jsonl", 7)
     command = ("run", items, *DIRECT, "-m", "fake:text=Fine. [RESULT] 4", "--store", tmp_path / "one.db")
     first = adjudge(*command, "--shard", "2/3")
+    full = adjudge("report", "last", "--full", "--store", tmp_path / "one.db").out
     assert (
         "Only 2 of 7 items are judged: this store has shard 2 of 3; shards 1, 3 are missing or incomplete."
-        in first.out
+        in full
     )
-    assert "--shard K/3 for each, then merge the stores of all shards: adjudge runs merge" in first.out
+    assert "--shard K/3 for each, then merge the stores of all shards: adjudge runs merge" in full
     assert "interrupted" not in first.out
     assert "merge the stores with adjudge runs merge" in first.err
     second = adjudge(*command, "--shard", "1/3")
@@ -114,7 +115,8 @@ def pairs(path: Path, n: int) -> Path:
     return write_rows(
         path,
         (
-            {"id": f"p{k}", "instruction": f"Say {k}.", "system_a": "x", "system_b": "y", "response_a": f"first {k}.",
+            {"id": f"p{k}", "instruction": f"Say {k}.", "system_a": "x", "system_b": "y",
+            "response_a": f"first {k}.",
              "response_b": f"second {k}."}
             for k in range(n)
         ),
@@ -350,7 +352,14 @@ def test_labels_join_and_a_label_that_is_there_is_kept(tmp_path: Path) -> None:
     assert (file["labels"], file["differing_labels"]) == (1, 1)
     with open_store(here, write=False) as opened:
         labels = {(one.item, one.rater): one.value for one in opened.labels()}
-    assert labels == {("i1", "ann"): 4, ("i2", "ann"): 5, ("i3", "ann"): 1, ("i1", "bob"): 3, ("x", "ann"): 1, ("y", "ann"): 2}  # fmt: skip
+    assert labels == {
+        ("i1", "ann"): 4,
+        ("i2", "ann"): 5,
+        ("i3", "ann"): 1,
+        ("i1", "bob"): 3,
+        ("x", "ann"): 1,
+        ("y", "ann"): 2,
+    }
     before = contents(here)
     merge(here, there)
     assert contents(here) == before

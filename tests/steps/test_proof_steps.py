@@ -67,7 +67,8 @@ def story(folder: Path, seed: int, n_kills: int) -> Story:
     lost: list[int] = []
     with FakeServer(judge, latency=LATENCY) as server:
         command = [
-            "run", items, "-p", "claims/supported", "-m", model_at(server), "--store", store, "--concurrency", str(CONCURRENCY), "-q",
+            "run", items, "-p", "claims/supported", "-m", model_at(server), "--store", store,
+            "--concurrency", str(CONCURRENCY), "-q",
         ]  # fmt: skip
         while len(lost) < n_kills:
             n_before = server.n_requests
@@ -150,7 +151,8 @@ def test_real_answers_are_judged_end_to_end_and_agree_with_people_better_than_ch
     expected = json.loads((shared / "data" / "EXPECTED.json").read_text(encoding="utf-8"))["faithful"]
     assert Counter(row["human"] for row in rows) == expected["labels"]
     items = [
-        {"id": row["item"], "system": row["system"], "group": row["group"], "task": row["question"], "response": row["response"], "context": [row["source"]]}
+        {"id": row["item"], "system": row["system"], "group": row["group"], "task": row["question"],
+        "response": row["response"], "context": [row["source"]]}
         for row in rows
     ]  # fmt: skip
     run = adjudge.run(items, "rag/faithfulness", FakeModel(scripted), store=tmp_path / "s.db", run="f")
@@ -158,7 +160,8 @@ def test_real_answers_are_judged_end_to_end_and_agree_with_people_better_than_ch
     assert len(results) == expected["n"]
     assert not [result for result in results if result.status != "ok"]
     labels = [
-        {"item": row["item"], "criterion": "faithfulness", "rater": "people", "value": float(row["human"] == "attributable")}
+        {"item": row["item"], "criterion": "faithfulness", "rater": "people",
+        "value": float(row["human"] == "attributable")}
         for row in rows
     ]  # fmt: skip
     file = write_rows(tmp_path / "labels.jsonl", labels)

@@ -20,7 +20,6 @@ from adjudge.errors import BudgetReached
 from adjudge.models.fake import FakeModel, Line
 from adjudge.records import Call, Element, Judgment
 from adjudge.results.reread import reread
-from adjudge.steps.call_index import StepPlace, index_of, place_of
 from adjudge.steps.combine import average_precision
 from adjudge.store import open_store
 
@@ -325,12 +324,6 @@ def test_an_element_cannot_close_its_fence(store: Path) -> None:
 def test_several_samples_are_several_judgments(store: Path) -> None:
     (result,) = run(store, [ADA], FakeModel(judge), samples=3).results()
     assert (result.n_samples, result.value) == (3, pytest.approx(2 / 3))
-
-
-def test_the_place_of_a_call_is_kept_in_its_index() -> None:
-    for place in (StepPlace(0, 0, 0, 0), StepPlace(7, 2, 1999, 3), StepPlace(4000, 1, 1, 1)):
-        assert place_of(index_of(place)) == place
-    assert place_of(3) is None
 
 
 SYSTEM_LABELS = {"S": "supported", "NS": "not supported", "IR": "irrelevant"}

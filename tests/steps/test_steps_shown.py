@@ -28,7 +28,19 @@ RAG = EXAMPLES / "rag"
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "adjudge.db"
     replies = f"replay:{RAG / 'faithfulness.replies.jsonl'}"
-    done = adjudge("run", RAG / "answers.jsonl", "-p", "rag/faithfulness", "-m", replies, "--store", path, "--run", "f", "-q")  # fmt: skip
+    done = adjudge(
+        "run",
+        RAG / "answers.jsonl",
+        "-p",
+        "rag/faithfulness",
+        "-m",
+        replies,
+        "--store",
+        path,
+        "--run",
+        "f",
+        "-q",
+    )
     assert done.code == 0, done.err
     return path
 
@@ -103,7 +115,8 @@ def test_runs_show_lists_the_elements(store: Path) -> None:
 def test_elements_are_exported_one_to_a_row(store: Path) -> None:
     rows = adjudge("export", "f", "--elements", "--store", store).rows
     assert [(row["item"], row["element"]) for row in rows] == [
-        ("tram/plain", 1), ("tram/plain", 2), ("tram/eager", 1), ("tram/eager", 2), ("tram/eager", 3), ("port/plain", 1),
+        ("tram/plain", 1), ("tram/plain", 2), ("tram/eager", 1), ("tram/eager", 2), ("tram/eager", 3),
+        ("port/plain", 1),
     ]  # fmt: skip
     assert rows[0]["verdict"] == "supported"
     assert rows[0]["passage"] == 1
@@ -111,7 +124,19 @@ def test_elements_are_exported_one_to_a_row(store: Path) -> None:
 
 def test_elements_of_a_run_without_steps_are_a_mistake(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
-    adjudge("run", EXAMPLES / "answers.jsonl", "-p", "geval/score", "--criterion", "Is it kind?", "-m", "fake:text=Score: 4", "--store", store, "-q")  # fmt: skip
+    adjudge(
+        "run",
+        EXAMPLES / "answers.jsonl",
+        "-p",
+        "geval/score",
+        "--criterion",
+        "Is it kind?",
+        "-m",
+        "fake:text=Score: 4",
+        "--store",
+        store,
+        "-q",
+    )
     done = adjudge("export", "last", "--elements", "--store", store)
     assert done.code == 2
     assert "judges in steps" in done.err
@@ -122,7 +147,21 @@ def test_shards_of_a_run_in_steps_merge_to_the_whole_run(store: Path, tmp_path: 
     parts = []
     for number in (1, 2):
         parts.append(tmp_path / f"part{number}.db")
-        done = adjudge("run", RAG / "answers.jsonl", "-p", "rag/faithfulness", "-m", replies, "--store", parts[-1], "--run", "f", "--shard", f"{number}/2", "-q")  # fmt: skip
+        done = adjudge(
+            "run",
+            RAG / "answers.jsonl",
+            "-p",
+            "rag/faithfulness",
+            "-m",
+            replies,
+            "--store",
+            parts[-1],
+            "--run",
+            "f",
+            "--shard",
+            f"{number}/2",
+            "-q",
+        )
         assert done.code == 0, done.err
     merged = tmp_path / "merged.db"
     assert adjudge("runs", "merge", *parts, "--store", merged).code == 0
@@ -180,10 +219,13 @@ FOLDER = Path(__file__).parents[2] / "src" / "adjudge" / "protocols" / "builtin"
         ('how = "share"', 'how = "share"\ncriterion = "truth"', "criterion = 'truth' is no criterion."),
         ("high = 1, best = 1", "high = 5, best = 5", "is a share, but the scale is 0 to 5"),
         ('"not supported" = 0', '"not supported" = 2', "which is not on the scale of 'faithfulness'"),
-        ('prompt = "verdict.md"', 'prompt = "verdict.md"\nper_call = "all"', "its prompt does not show the elements"),
+        ('prompt = "verdict.md"', 'prompt = "verdict.md"\nper_call = "all"', "its prompt does not show the "
+                                                                             "elements"),
         ('prompt = "verdict.md"', 'prompt = "claims.md"', "its prompt does not show the element."),
-        ('prompt = "verdict.md"', 'prompt = "verdict.md"\nelements = "facts"', "elements = 'facts' is no extract step"),
-        ('evidence_in = ["context"]', 'evidence_in = ["source"]', "'source' is in evidence_in, but is no input"),
+        ('prompt = "verdict.md"', 'prompt = "verdict.md"\nelements = "facts"',
+        "elements = 'facts' is no extract step"),
+        ('evidence_in = ["context"]', 'evidence_in = ["source"]', "'source' is in evidence_in, but is no "
+                                                                  "input"),
         ('task = "score"', 'task = "compare"', "task is 'compare'"),
     ],
 )  # fmt: skip

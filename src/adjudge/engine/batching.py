@@ -28,7 +28,7 @@ from random import uniform
 from time import monotonic
 from typing import IO, TypeVar
 
-from ..errors import AdjudgeError, HostDown, ModelError, RateLimited
+from ..errors import AdjudgeError, HostDown, ModelError, RateLimited, sentences
 from ..models import Model
 from ..models.batch_apis.base import BatchApi, RemoteBatch, ResultLine, is_queue_full, lines_in
 from ..models.http_errors import Fault
@@ -264,10 +264,14 @@ class Batches:
                 if not (fault.is_retryable or (_is_unready(fault) and number < CREATE_TRIES - 1)):
                     raise await self._refused(row, api, fault.message)
                 if (fault.wait_seconds or 0.0) > LONGEST_LIMITED_SECONDS:
-                    raise RateLimited(f"{fault.message}. Run the same command again later, to resume.")
+                    raise RateLimited(
+                        sentences(fault.message, "Run the same command again later, to resume.")
+                    )
             await asyncio.sleep(_pause_after(fault, number))
         assert fault is not None
-        raise HostDown(f"{fault.message}. The batch was not created. Run the same command again, to resume.")
+        raise HostDown(
+            sentences(fault.message, "The batch was not created. Run the same command again, to resume.")
+        )
 
     async def _mark_creating(self, row: BatchRow, api: BatchApi) -> BatchRow:
         mark = row.mark
@@ -286,7 +290,8 @@ class Batches:
         return row
 
     async def _wait_for_room(self, row: BatchRow, message: str) -> BatchRow:
-        """The provider takes no more at present: the batch waits until an earlier one has ended, or is split."""
+        """The provider takes no more at present: the batch waits until an earlier one has ended, or is
+        split."""
         self._full.add(row.identity)
         if self._others_wait(row) or row.n_calls <= LEAST_LINES:
             return await self._store.change_batch(row, note=f"the provider's queue is full: {message}"[:300])
@@ -573,9 +578,9 @@ class Batches:
         if fault.is_final or not fault.is_retryable:
             raise api.model.stopped_by(fault)
         if (fault.wait_seconds or 0.0) > LONGEST_STATED_SECONDS:
-            raise RateLimited(f"{fault.message}. Run the same command again later, to resume.")
+            raise RateLimited(sentences(fault.message, "Run the same command again later, to resume."))
         if monotonic() - started > self._patience_seconds:
-            raise HostDown(f"{fault.message}. Run the same command again when it is back, to resume.")
+            raise HostDown(sentences(fault.message, "Run the same command again when it is back, to resume."))
         await asyncio.sleep(_pause_after(fault, number))
 
     def _notify(self) -> None:

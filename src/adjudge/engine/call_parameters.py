@@ -12,7 +12,7 @@ from ..models.base import TIMEOUT_SECONDS
 from ..parse import parse, read_list
 from ..records import ModelSettings, Protocol, Reply
 from ..run_options.options import RunOptions
-from .reply_format import form_of, schema_of
+from .reply_format import form_of, reply_schema
 
 
 def parameters_for(
@@ -36,7 +36,7 @@ def parameters_for(
         reasoning_effort=value("reasoning_effort"),
         thinking_tokens=value("thinking_tokens"),
         top_logprobs=20 if options.estimator == "probability" else None,
-        schema=schema_of(protocol),
+        schema=reply_schema(protocol),
         form=form_of(protocol),
         seed=None if options.seed is None else options.seed + sample,
         is_cut_off=None if protocol.answer.reader == "likelihood" else partial(_is_cut_off, protocol),

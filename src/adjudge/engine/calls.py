@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ..parse.estimators import BY_RULE
-from ..records import Call, Item, Order, Rendered
+from ..records import EMPTY_RESPONSE, Call, Item, Order, Rendered
 from ..render import render, render_questions
 from ..steps.prompts import StepPrompt
 from .call_keys import with_key
@@ -29,11 +29,12 @@ def call_for(
     Samples and judges share `prompts`: with five samples of an item, its calls take 0.73 of the CPU time.
     """
     protocol = planned.protocol
-    ruled = answer_by_rule(protocol, item)
+    is_unanswered = protocol.is_unanswered(item.fields)
+    ruled = "" if is_unanswered else answer_by_rule(protocol, item)
     if ruled is not None:
         call = Call("", item.id, protocol.ref, tuple(protocol.criteria), planned.model.name, ())
         call = msgspec.structs.replace(call, order=planned.order, sample=planned.sample, target=ruled)
-        return with_key(call, planned.model, planned.params), (BY_RULE,)
+        return with_key(call, planned.model, planned.params), (EMPTY_RESPONSE if is_unanswered else BY_RULE,)
     prompts = {} if prompts is None else prompts
     asks = planned.model.asks_questions
     rendered = prompts.get((id(protocol), planned.order, asks))
@@ -79,7 +80,8 @@ def step_call(planned: PlannedCall, prompt: StepPrompt, item: Item) -> Call:
 
 
 def combine_call(planned: PlannedCall, item: Item, keys: Sequence[str]) -> Call:
-    """What stands for all calls of an item's steps: it is never sent, and its judgment is that of the item."""
+    """What stands for all calls of an item's steps: it is never sent, and its judgment is that of the
+    item."""
     protocol = planned.protocol
     digest = hashlib.blake2b(digest_size=20)
     for part in ("combine", protocol.digest, planned.model.identity, str(planned.sample), *keys):

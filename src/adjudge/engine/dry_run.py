@@ -29,6 +29,10 @@ from .written_steps import written_steps_call
 _BATCH = 500
 
 
+IDENTICAL_SHOWN = 5
+"""How many items with the prompt of another one are named."""
+
+
 class DryRun(Struct, frozen=True, omit_defaults=True):
     """An estimate: tokens are estimated from the length of the text, replies are not counted."""
 
@@ -45,6 +49,10 @@ class DryRun(Struct, frozen=True, omit_defaults=True):
     """model → date of the published price, where the user gave none"""
     n_open: int = 0
     """judgments in steps whose further calls depend on a reply: they are not counted"""
+    n_identical: int = 0
+    """calls with the same prompt, model and settings as an earlier one: made once, counted once"""
+    identical: tuple[str, ...] = ()
+    """the first items of these calls, by line, or by id where they have one"""
     batches: tuple[BatchEstimate, ...] = ()
     """the batches that would be submitted, for each model that is asked through its batch API"""
 
@@ -71,7 +79,7 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
             if planned.protocol.pipeline:
                 count.add_steps(planned, item, plan.absent)
             else:
-                count.add(call_for(planned, item)[0], planned.model, planned)
+                count.add(call_for(planned, item)[0], planned.model, planned, item)
     count.settle()
     dates = prepared.manifest.get("price_dates", {})
     batches = tuple(estimated.result() for estimated in count.batches.values())
@@ -85,6 +93,8 @@ def _counted(prepared: Prepared, store: Store | None) -> DryRun:
         count.ruled,
         dates,
         count.n_open,
+        count.identical,
+        tuple(count.identical_items),
         batches,
     )
 
@@ -95,20 +105,26 @@ class _Count:
     def __init__(self, store: Store | None) -> None:
         self.store = store
         self.first: tuple[Message, ...] = ()
-        self.calls = self.stored = self.tokens = self.ruled = 0
+        self.calls = self.stored = self.tokens = self.ruled = self.identical = 0
         self.cost: float | None = 0.0
         self.n_open = 0
+        self.identical_items: dict[str, None] = {}
         self.batches: dict[str, EstimatedBatches] = {}
         self._seen: set[int] = set()
         self._waiting: dict[str, tuple[int, float | None]] = {}
         self._batched: dict[str, tuple[Call, PlannedCall]] = {}
 
-    def add(self, call: Call, model: Model, planned: PlannedCall | None = None) -> None:
+    def add(
+        self, call: Call, model: Model, planned: PlannedCall | None = None, item: Item | None = None
+    ) -> None:
         """Count a call, unless it was counted before; a planned one may go into a batch."""
         self.first = self.first or call.messages
         # A part of the key distinguishes calls well enough, and saves memory in a large run.
         short = int(call.key[:16], 16)
         if short in self._seen:
+            self.identical += planned is not None
+            if item is not None and len(self.identical_items) < IDENTICAL_SHOWN:
+                self.identical_items[item.id if item.has_id else f"line {item.line}"] = None
             return
         self._seen.add(short)
         if call.is_ruled:

@@ -6,14 +6,15 @@ import hashlib
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ..data import ItemFile, Traces, local_file, plain, read_traces, rows_of_frame
+from ..data import UNKNOWN_SYSTEM, ItemFile, Traces, local_file, plain, read_traces, rows_of_frame
+from ..data.table import LinesInMemory
 from ..errors import DataError
 from ..records import Item
 
@@ -28,6 +29,7 @@ class ItemSource:
     ) -> None:
         self._file, self._path, self._name = file, path, name
         self._renames, self._limit = dict(renames), limit
+        file.limit = limit
         self.bad_traces: tuple[str, ...] = ()
         """traces that are left out before they become items, each with the reason"""
         self.notes: tuple[str, ...] = ()
@@ -37,6 +39,13 @@ class ItemSource:
         """How many items there are; raises with all problems of the file, or leaves bad lines out."""
         n_items = self._file.check(skip_bad=skip_bad)
         return n_items if self._limit is None else min(n_items, self._limit)
+
+    def left_out(self) -> list[dict[str, Any]]:
+        """How many lines are left out, by the systems that they are of."""
+        counts = self._file.left_out()
+        if self.bad_traces:
+            counts[UNKNOWN_SYSTEM] = counts.get(UNKNOWN_SYSTEM, 0) + len(self.bad_traces)
+        return [{"systems": list(systems), "n": n} for systems, n in sorted(counts.items())]
 
     def bad(self) -> tuple[str, ...]:
         """The lines that are left out, each with the reason."""
@@ -66,6 +75,7 @@ def open_items(
     limit: int | None,
     traces: str | None = None,
     *,
+    outputs: Callable[[Mapping[str, Any]], Collection[str]] = lambda _: (),
     skip_bad: bool = False,
 ) -> ItemSource:
     """The items of a file, of a list of `Item`s or mappings,
@@ -79,13 +89,14 @@ def open_items(
         read = read_traces(items, traces, skip_bad=skip_bad)
         name, items = str(items), read.rows
     elif isinstance(items, str | Path):
-        file = ItemFile(items, renames, check=check)
+        file = ItemFile(items, renames, check=check, outputs=outputs)
         return ItemSource(file, local_file(items), str(items), renames, limit)
     items = rows_of_frame(items) or items
     # Written to a temporary file, so that they pass the same checks as a user's file.
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
-    file = ItemFile(path, renames, check=check, traces=name if read is not None else "")
+    unit = name if read is not None else ""
+    file = ItemFile(path, renames, check=check, outputs=outputs, traces=unit)
     source = ItemSource(file, path, name, renames, limit)
     if read is not None:
         source.bad_traces, source.notes = read.bad, read.notes
@@ -94,6 +105,21 @@ def open_items(
         for number, item in enumerate(items, 1):
             written.write(_line(item, number) + b"\n")
     return source
+
+
+def few_items(
+    items: Sequence[Item | Mapping[str, Any]],
+    renames: Mapping[str, str],
+    check: Check,
+    *,
+    outputs: Callable[[Mapping[str, Any]], Collection[str]],
+    skip_bad: bool,
+) -> list[Item]:
+    """A few items, with the checks of a file and without one: `open_items` waits for the disk."""
+    lines = [_line(item, number) for number, item in enumerate(items, 1)]
+    file = ItemFile(LinesInMemory(lines), renames, check=check, outputs=outputs)
+    file.check(skip_bad=skip_bad)
+    return list(file)
 
 
 def _line(item: Item | Mapping[str, Any], number: int) -> bytes:

@@ -14,10 +14,14 @@ import msgspec
 from ..data import read_small, rubric_of_labels
 from ..errors import DataError, ProtocolError
 from ..protocols import (
+    ALONE,
     LEAST_TRANSCRIPT_TOKENS,
+    TOGETHER,
     load_protocol,
     shows_item,
     takes_examples,
+    template_logic,
+    together,
     with_digest,
     with_finer_steps,
 )
@@ -26,7 +30,7 @@ from ..run_options.options import JudgeSettings, named_criterion
 from .request import Request, as_tuple
 
 
-class Judge(NamedTuple):
+class ProtocolUse(NamedTuple):
     """One way of judging in a run: a protocol and what the user gives to it."""
 
     protocol: str | Path | Protocol
@@ -37,16 +41,16 @@ class Judge(NamedTuple):
     examples: str | Path | None = None
 
 
-DEFAULT_PROTOCOL = "geval/score"
+DEFAULT_PROTOCOL = ALONE
 """The protocol of a criterion in words."""
 
 
-def judges_of(request: Request) -> list[Judge]:
+def judges_of(request: Request) -> list[ProtocolUse]:
     """The ways of judging of a request, each criterion with a name of its own where there are several."""
     return _with_examples(_judges(request), request.examples)
 
 
-def _judges(request: Request) -> list[Judge]:
+def _judges(request: Request) -> list[ProtocolUse]:
     rubrics = () if request.rubric is None else as_tuple(request.rubric)
     criteria = _criteria(request.criterion)
     if request.judge:
@@ -61,18 +65,20 @@ def _judges(request: Request) -> list[Judge]:
     if len(rubrics) <= 1 and len(criteria) <= 1:
         rubric = rubrics[0] if rubrics else None
         name, text = criteria[0] if criteria else ("", "")
-        return [Judge(ref, rubric, text, name, request.steps) for ref in refs]
+        return [ProtocolUse(ref, rubric, text, name, request.steps) for ref in refs]
     judges = []
     for ref in refs:
         takes = _takes_of(ref)
         if isinstance(ref, Protocol) or not {"rubric", "criterion"} & takes:
             # It has no place for any of them: loading it says so.
-            judges.append(Judge(ref, rubrics[0] if rubrics else None, criteria[0][1] if criteria else ""))
+            judges.append(
+                ProtocolUse(ref, rubrics[0] if rubrics else None, criteria[0][1] if criteria else "")
+            )
             continue
         if "rubric" in takes:
-            judges += [Judge(ref, rubric, "", "", request.steps) for rubric in rubrics]
+            judges += [ProtocolUse(ref, rubric, "", "", request.steps) for rubric in rubrics]
         if "criterion" in takes:
-            judges += [Judge(ref, None, text, name, request.steps) for name, text in criteria]
+            judges += [ProtocolUse(ref, None, text, name, request.steps) for name, text in criteria]
     for kind, is_given, is_used in (
         ("rubric", bool(rubrics), any(judge.rubric is not None for judge in judges)),
         ("criterion", bool(criteria), any(judge.criterion for judge in judges)),
@@ -85,7 +91,7 @@ def _judges(request: Request) -> list[Judge]:
     return _with_names(judges)
 
 
-def _with_examples(judges: list[Judge], given: str | Path | None) -> list[Judge]:
+def _with_examples(judges: list[ProtocolUse], given: str | Path | None) -> list[ProtocolUse]:
     """The judges with the examples for all; of several, those whose prompt takes none are asked without."""
     if given is None:
         return judges
@@ -113,7 +119,7 @@ def _criteria(given: str | Sequence[str] | Mapping[str, str]) -> list[tuple[str,
     return [named_criterion(text) for text in texts if text]
 
 
-def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
+def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> ProtocolUse:
     if not isinstance(entry, JudgeSettings):
         try:
             entry = msgspec.convert(entry, JudgeSettings)
@@ -124,7 +130,7 @@ def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
         return _judge_by_labels(entry)
     if not entry.protocol and not entry.criterion and not entry.rubric:
         raise DataError("judge: an entry needs a protocol, a rubric or a criterion. Add one.")
-    return Judge(
+    return ProtocolUse(
         entry.protocol or DEFAULT_PROTOCOL,
         entry.rubric or None,
         entry.criterion,
@@ -134,7 +140,7 @@ def _judge(entry: JudgeSettings | Mapping[str, Any], request: Request) -> Judge:
     )
 
 
-def _judge_by_labels(entry: JudgeSettings) -> Judge:
+def _judge_by_labels(entry: JudgeSettings) -> ProtocolUse:
     if entry.rubric:
         raise DataError("judge: an entry has both labels and a rubric. Leave one of the two out.")
     if not entry.criterion:
@@ -142,7 +148,7 @@ def _judge_by_labels(entry: JudgeSettings) -> Judge:
             'judge: an entry with labels needs a criterion: the question, such as "What is it about?".'
         )
     name = entry.name or criterion_name(entry.criterion)
-    return Judge(entry.protocol or "classify", rubric_of_labels(name, entry.criterion, entry.labels))
+    return ProtocolUse(entry.protocol or "classify", rubric_of_labels(name, entry.criterion, entry.labels))
 
 
 def read_steps(text: str) -> str | tuple[str, ...]:
@@ -158,7 +164,7 @@ def read_steps(text: str) -> str | tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _with_names(judges: Sequence[Judge]) -> list[Judge]:
+def _with_names(judges: Sequence[ProtocolUse]) -> list[ProtocolUse]:
     """Each criterion without a name gets one from its text."""
     taken = {judge.name for judge in judges if judge.name}
     named_judges = []
@@ -209,15 +215,20 @@ def only_protocol(request: Request) -> Protocol:
     return protocols[0]
 
 
-def loaded_protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol]:
+def loaded_protocols(request: Request, judges: Sequence[ProtocolUse]) -> list[Protocol]:
     protocols = [_protocol(judge) for judge in judges]
+    _check_names(judges, protocols)
+    is_asked = request.together or any(protocol.id == TOGETHER for protocol in protocols)
+    if is_asked and not any(protocol.asked_criteria for protocol in protocols):
+        protocols = [together(protocols)]
     if (tokens := request.transcript_tokens) is not None:
         if tokens < LEAST_TRANSCRIPT_TOKENS:
             raise DataError(f"--transcript-tokens {tokens}: must be at least {LEAST_TRANSCRIPT_TOKENS}.")
         protocols = [with_digest(protocol, transcript_tokens=tokens) for protocol in protocols]
     if request.step is not None:
         protocols = with_finer_steps(protocols, request.step)
-    _check_names(judges, protocols)
+    if request.empty == "fail":
+        protocols = [msgspec.structs.replace(protocol, empty_fails=True) for protocol in protocols]
     for protocol in protocols:
         if protocol.pipeline and request.estimator == "probability":
             raise ProtocolError(
@@ -235,10 +246,16 @@ def loaded_protocols(request: Request, judges: Sequence[Judge]) -> list[Protocol
                 f"protocol {protocol.id} shows nothing of an item, so every item would get the same score. "
                 "Put a placeholder such as {{response}} into its prompt, and its name into inputs."
             )
+        if (logic := template_logic(protocol)) is not None:
+            raise ProtocolError(
+                f"protocol {protocol.id}: {logic[0]} holds template logic, '{logic[1][:60]}', which "
+                f"would be sent to the "
+                "judge as it stands. Write the text that it stands for; use two protocols for two cases."
+            )
     return protocols
 
 
-def _protocol(judge: Judge) -> Protocol:
+def _protocol(judge: ProtocolUse) -> Protocol:
     if isinstance(judge.protocol, Protocol):
         return judge.protocol if judge.protocol.digest else with_digest(judge.protocol)
     return load_protocol(
@@ -251,7 +268,7 @@ def _protocol(judge: Judge) -> Protocol:
     )
 
 
-def _check_names(judges: Sequence[Judge], protocols: Sequence[Protocol]) -> None:
+def _check_names(judges: Sequence[ProtocolUse], protocols: Sequence[Protocol]) -> None:
     """Two criteria of one protocol need two names: otherwise their scores could not be told apart."""
     seen: dict[tuple[str, str], Protocol] = {}
     for judge, protocol in zip(judges, protocols, strict=True):

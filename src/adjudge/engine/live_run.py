@@ -20,16 +20,16 @@ from msgspec import Struct, structs
 from ..errors import AdjudgeError, BudgetReached
 from ..models import Model, Network
 from ..protocols.absent_inputs import AbsentInputs
-from ..records import Item
+from ..records import Item, Reply
 from ..results.stored_results import JudgedItem, judged_items
 from ..store import RunRow, Store, open_store
 from ..store.browsing import costs_of_items, judged_between
 from ..version import __version__
-from .item_source import open_items
+from .item_source import few_items, open_items
 from .loop import Loop, Shared
 from .manifest import identity_of, manifest_of
 from .plan import Plan
-from .prepare import close_all, item_check, prepare_plan
+from .prepare import close_all, find_empty_outputs, item_check, prepare_plan
 from .progress import Progress
 from .request import Request
 from .watcher import Watcher
@@ -53,18 +53,39 @@ class LiveJudgments(Struct, frozen=True):
 class LiveRun:
     """A run that is open for items. Opened, used and closed in one event loop."""
 
-    def __init__(self, request: Request, *, is_durable: bool = True) -> None:
-        """`request` names everything but the items."""
-        self._request, self._is_durable = request, is_durable
-        self._network = Network(
-            concurrency=request.concurrency,
-            rpm=request.rpm,
-            tpm=request.tpm,
-            outage_seconds=60 * request.patience,
+    def __init__(
+        self,
+        request: Request,
+        *,
+        is_durable: bool = True,
+        beside: LiveRun | None = None,
+        sets_aside: bool = False,
+    ) -> None:
+        """`request` names everything but the items.
+
+        With `sets_aside`, a run of this name with other settings is renamed; otherwise it is an error.
+
+        A run beside another one, with the same models, shares its rate limits and its budget, and is closed
+        before it.
+        """
+        self._request, self._is_durable, self._beside = request, is_durable, beside
+        self._sets_aside = sets_aside
+        self.older: str | None = None
+        """the name that a run with other settings has now"""
+        self._network: Network = (
+            beside._network
+            if beside is not None
+            else Network(
+                concurrency=request.concurrency,
+                rpm=request.rpm,
+                tpm=request.tpm,
+                outage_seconds=60 * request.patience,
+            )
         )
         self._opened: list[Model] = []
         self._started = time.monotonic()
         self._store: Store | None = None
+        self._steps = _StepCalls()
         self.plan: Plan
         self.run: RunRow
         self.shared: Shared
@@ -77,9 +98,12 @@ class LiveRun:
             described = {"path": "(as they come)", "sha256": "", "map": dict(request.map)}
             manifest = manifest_of(plan, described, request.command, __version__)
             self._store = open_store(request.store, is_durable=self._is_durable)
-            self.run = self._store.start_run(request.run, manifest, identity_of(manifest))
-            self.plan = await with_written_steps(plan, self._store, self.run, Watcher())
-            self.shared = Shared(plan, request.concurrency)
+            identity = identity_of(manifest)
+            if self._sets_aside and request.run is not None:
+                self.older = self._store.set_aside(request.run, identity)
+            self.run = self._store.start_run(request.run, manifest, identity)
+            self.plan = await with_written_steps(plan, self._store, self.run, self._steps)
+            self.shared = self._beside.shared if self._beside else Shared(plan, request.concurrency)
         except BaseException:
             await self.close()
             raise
@@ -116,13 +140,17 @@ class LiveRun:
     def _read(self, items: LiveItems, absent: AbsentInputs) -> list[Item]:
         request = self._request
         check = item_check(request, self.plan, absent)
-        source = open_items(items, request.map, check, request.limit, request.traces)
+        outputs = find_empty_outputs(self.plan.protocols)
+        if isinstance(items, list | tuple) and len(items) <= _FEW and request.traces is None:
+            few = few_items(items, request.map, check, outputs=outputs, skip_bad=request.skip_bad)
+            return few[: request.limit]
+        source = open_items(items, request.map, check, request.limit, request.traces, outputs=outputs)
         source.check(skip_bad=request.skip_bad)
         return list(source)
 
     def _judged(self, seqs: Sequence[int], progress: Progress) -> LiveJudgments:
         assert self._store is not None
-        protocols = {f"{protocol.id}@{protocol.digest}": protocol for protocol in self.plan.protocols}
+        protocols = {protocol.ref: protocol for protocol in self.plan.protocols}
         by_seq: dict[int, JudgedItem] = {}
         for first, last in _ranges(sorted(set(seqs))):
             judged = judged_items(judged_between(self._store, self.run, first, last), protocols)
@@ -131,6 +159,7 @@ class LiveRun:
         if missing:
             raise BudgetReached(f"{len(missing)} of {len(seqs)} items were not judged: the run was stopped.")
         costs = costs_of_items(self._store, self.run, seqs)
+        self._steps.add_to(progress)
         return LiveJudgments(
             tuple(by_seq[seq] for seq in seqs), tuple(costs.get(seq, 0.0) for seq in seqs), progress
         )
@@ -144,7 +173,7 @@ class LiveRun:
                     self._finish(store)
                 store.close()
         finally:
-            await close_all(self._opened, self._network)
+            await close_all(self._opened, None if self._beside else self._network)
 
     def _finish(self, store: Store) -> None:
         adjustments = tuple(dict.fromkeys(text for model in self.plan.models for text in model.adjustments))
@@ -153,6 +182,25 @@ class LiveRun:
         store.finish_run(self.run, "done", time.monotonic() - self._started)
         if not self.run.is_resumed and not store.totals(self.run).calls:
             store.delete_run(self.run.name)
+
+
+class _StepCalls(Watcher):
+    """The calls for evaluation steps when the run was opened: they count with the first items."""
+
+    def __init__(self) -> None:
+        self._replies: list[tuple[Reply, bool]] = []
+
+    def asked_for_steps(self, reply: Reply, *, is_stored: bool) -> None:
+        self._replies.append((reply, is_stored))
+
+    def add_to(self, progress: Progress) -> None:
+        """Count the calls, once."""
+        for reply, is_stored in self._replies:
+            progress.done += 1
+            progress.total += 1
+            progress.cached += is_stored
+            progress.cost_usd += 0.0 if is_stored else reply.cost_usd or 0.0
+        self._replies.clear()
 
 
 def _ranges(seqs: Sequence[int]) -> list[tuple[int, int]]:

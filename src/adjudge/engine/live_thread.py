@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
+import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -20,10 +22,22 @@ class LiveThread:
     """Live runs by their names, in one thread that is started on first use."""
 
     def __init__(self) -> None:
+        self._forget()
+        _THREADS.add(self)
+
+    def _forget(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._runs: dict[str, asyncio.Task[LiveRun]] = {}
+
+    def start_anew(self) -> None:
+        """After a fork: the thread is not in the new process, and its connections belong to the old one.
+
+        They are kept, because closing one here could release the locks of the old process.
+        """
+        _OF_THE_PARENT.append((self._loop, self._runs))
+        self._forget()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Carry out work in the thread's event loop."""
@@ -65,15 +79,37 @@ class LiveThread:
             self._loop = self._thread = None
         if loop is None or thread is None or not thread.is_alive():
             return
+        if thread is threading.current_thread():  # a judge that was dropped while it was asked
+            closing = loop.create_task(self._close_all())
+            closing.add_done_callback(lambda _: loop.stop())
+            return
         asyncio.run_coroutine_threadsafe(self._close_all(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
     async def _close_all(self) -> None:
+        """Cancel what is under way, so that no caller waits for ever, and close the runs."""
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for work in under_way:
+            work.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
         runs, self._runs = self._runs, {}
         for task in runs.values():
             await _closed(task)
+
+
+_THREADS: weakref.WeakSet[LiveThread] = weakref.WeakSet()
+_OF_THE_PARENT: list[object] = []
+
+
+def _after_fork() -> None:
+    for thread in _THREADS:
+        thread.start_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 async def _opened(request: Request) -> LiveRun:

@@ -17,24 +17,24 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ..errors import AdjudgeError, BudgetReached
-from ..models.remote import RemoteModel
-from ..parse.estimators import judge
-from ..parse.glimpse import glimpsed
-from ..parse.reask_answers import needs_reask, with_reask
+from ..parse.conversation import judge_conversation
+from ..parse.reask_answers import needs_reask
 from ..records import Call, Item, Judgment, Reply, ReplyError
 from ..run_options.options import RunOptions
 from ..score_map import with_map
 from ..steps.answers import StepAnswer
-from ..steps.call_index import StepPlace, index_of
 from ..steps.judgment import judgment_in_steps
 from ..steps.prompts import StepPrompt
 from ..store import BatchLine, BatchRow, Claim, RunRow, Store
+from ..store.call_index import StepPlace, reask_index, step_index
+from ..words import price
+from .asking import Asking, Conversation
 from .batching import Batches
 from .call_keys import stored_reply
 from .calls import Prompts, call_for, combine_call, step_call
 from .plan import Plan, PlannedCall
 from .progress import Progress
-from .reask_prompt import reask_call
+from .spending import Spending
 
 _BATCH = 256
 """How many items are prepared together, with one commit."""
@@ -63,7 +63,8 @@ class ItemSteps(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """Calls of a batch of items, which of them this process may make, and judgments that are made in steps."""
+    """Calls of a batch of items, which of them this process may make, and judgments that are made in
+    steps."""
 
     item_calls: Sequence[ItemCall]
     claim: Claim
@@ -81,7 +82,7 @@ class Shared:
         self.turns = {
             model.endpoint: asyncio.Semaphore(_turns(concurrency * model.n_hosts)) for model in plan.models
         }
-        self.spent_usd = 0.0
+        self.spending = Spending()
 
 
 class Loop:
@@ -114,15 +115,16 @@ class Loop:
         self._budget_usd = budget_usd
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: list[ItemCall] = []
-        self._asking: set[str] = set()
+        self._in_flight: set[str] = set()
         self._call_ended = asyncio.Event()
         self._stopped: BaseException | None = None
         self._on_progress = on_progress
         self.progress = Progress()
+        self._asking = Asking(plan, store, run, self._shared.spending, self.progress, self._may_ask)
 
     def start_at(self, cost_usd: float) -> None:
-        """Count what earlier loops of this start of the run have spent."""
-        self.progress.cost_usd = self._shared.spent_usd = cost_usd
+        """Count what earlier loops of this command have spent."""
+        self.progress.cost_usd = self._shared.spending.spent_usd = cost_usd
 
     def stop(self, reason: BaseException) -> None:
         """Start no further call. The first reason counts."""
@@ -246,7 +248,7 @@ class Loop:
                 continue
             # Where two items have the same call, the first makes it and the others wait for the reply.
             mine.discard(key)
-            self._asking.add(key)
+            self._in_flight.add(key)
             line = lines.get(key)
             if line is not None and line.outcome == "failed" and line.error is not None:
                 self._launch(self._put_failure(item_call, line.error))
@@ -273,7 +275,7 @@ class Loop:
         """Store that a batch could not answer a call; the next start of the run may ask it again."""
         seq, _, planned, call, _ = item_call
         await self._store.put(self._run, seq, planned.index, call, Reply(call.key, error=error), None)
-        self._asking.discard(call.key)
+        self._in_flight.discard(call.key)
         self._count(None)
 
     def _launch(self, work: Coroutine[None, None, None]) -> None:
@@ -295,22 +297,32 @@ class Loop:
             await self._call_ended.wait()
             return
         waiting, self._waiting = self._waiting, []
-        await self._store.wait({item_call.call.key for item_call in waiting} - self._asking)
+        await self._store.wait({item_call.call.key for item_call in waiting} - self._in_flight)
         await self._start(await self._claim(waiting))
 
     def _is_stopping(self) -> bool:
         """Whether no further call may be started: the run was stopped, or its budget is spent."""
-        reserved = self._batches.reserved_usd if self._batches is not None else 0.0
-        if self._budget_usd is not None and self._shared.spent_usd + reserved >= self._budget_usd:
-            spent = f"${self._shared.spent_usd:.4f}"
+        reserved, spent_usd = self._reserved_usd(), self._shared.spending.spent_usd
+        if self._budget_usd is not None and spent_usd + reserved >= self._budget_usd:
+            spent = price(spent_usd)
             if reserved:
-                spent += f", and ${reserved:.4f} are reserved for batches"
+                spent += f", and {price(reserved)} are reserved for batches"
             self.stop(
-                BudgetReached(
-                    f"the budget of ${self._budget_usd:g} for this start of the run is spent ({spent})."
-                )
+                BudgetReached(f"the budget of ${self._budget_usd:g} is spent ({spent} by this command).")
             )
         return self._stopped is not None
+
+    def _reserved_usd(self) -> float:
+        return self._batches.reserved_usd if self._batches is not None else 0.0
+
+    async def _may_ask(self) -> bool:
+        """Wait until the budget has room for one more call; false where the run stops before."""
+        spending = self._shared.spending
+        while not self._is_stopping():
+            if spending.has_room(self._budget_usd, self._reserved_usd()):
+                return True
+            await spending.change()
+        return False
 
     # One call
 
@@ -323,10 +335,10 @@ class Loop:
                 self.stop(fault)  # before the next call gets this turn
                 raise
             finally:
-                self._asking.discard(item_call.call.key)
+                self._in_flight.discard(item_call.call.key)
 
     async def _ask_in_turn(self, item_call: ItemCall, paid: Reply | None) -> None:
-        reply = await self._ask_model(item_call.planned, item_call.call, paid)
+        reply = await self._asking.ask(item_call.planned, item_call.call, paid)
         if reply is None:
             return
         if reply.error is not None:
@@ -336,39 +348,6 @@ class Loop:
             self._count(None)
             return
         await self._read(item_call, reply, is_stored=False)
-
-    async def _ask_model(self, planned: PlannedCall, call: Call, paid: Reply | None = None) -> Reply | None:
-        """The reply to a call that is ours to make; none where the run was stopped before its turn came.
-
-        `paid` is a reply from a batch that was cut off before its answer.
-        """
-        if self._is_stopping():
-            await self._store.release([call.key])
-            return None
-        self._store.check_room()
-        self.progress.in_flight += 1
-        try:
-            reply = await self._reply_of(planned, call, paid)
-        finally:
-            self.progress.in_flight -= 1
-        earlier = 0.0 if paid is None else paid.cost_usd or 0.0
-        cost = max(0.0, (reply.cost_usd or 0.0) - earlier)  # a budget never grows
-        self.progress.cost_usd += cost
-        self._shared.spent_usd += cost
-        return reply
-
-    async def _reply_of(self, planned: PlannedCall, call: Call, paid: Reply | None) -> Reply:
-        if call.is_ruled:
-            return Reply(call.key, text=call.target or "", finish="stop")
-        try:
-            if paid is not None and isinstance(planned.model, RemoteModel):
-                return await planned.model.ask_after(call, planned.params, paid)
-            return await planned.model.ask(call, planned.params)
-        except AdjudgeError:
-            await self._store.release([call.key])
-            raise
-        except Exception as fault:  # noqa: BLE001  one broken call must not end a run that costs money
-            return Reply(call.key, error=ReplyError("bad_reply", f"{type(fault).__name__}: {fault}"[:500]))
 
     async def _read_stored(self, item_call: ItemCall, reply: Reply, line: BatchLine | None) -> None:
         if line is None:
@@ -380,67 +359,33 @@ class Loop:
 
     async def _read(self, item_call: ItemCall, reply: Reply, *, is_stored: bool) -> None:
         """Parse a reply, ask a follow-up question where it holds no answer, and store the judgment."""
-        seq, item, planned, call, flags = item_call
-        judgment = judge(planned.protocol, item, call, reply, flags, by_probability=planned.by_probability)
-        score_map = planned.model.score_map
+        seq, _, planned, call, _ = item_call
+        conversation = [(call, reply)]
+        judgment = _judged(item_call, conversation)
         new_reply = None if is_stored else reply
-        if self._may_reask(planned, judgment):
+        may_follow_up = not call.is_ruled and self._asking.may_follow_up(planned, reply)
+        if may_follow_up and needs_reask(judgment):
             # The reply was paid for: it is stored before the follow-up question is sent.
             await self._store.put(self._run, seq, planned.index, call, new_reply, None)
             new_reply = None
-            answered = await self._reasked(item_call, reply, judgment)
+            answered = await self._asking.follow_up(
+                planned,
+                conversation,
+                seq,
+                lambda number: reask_index(len(self._plan.calls), planned.index, number),
+                lambda so_far: not needs_reask(_judged(item_call, so_far)),
+            )
             if answered is None:
                 return  # the next start of this run asks it
-            judgment = answered
-        judgment = with_map(judgment, planned.protocol, score_map)
-        is_ours = await self._store.put(self._run, seq, planned.index, call, new_reply, judgment)
+            judgment = _judged(item_call, answered)
+        is_ours = await self._store.put(
+            self._run, seq, planned.index, call, new_reply, _mapped(planned, judgment)
+        )
         if not is_ours:
             stored = self._store.reply_for([call.key])[call.key]
-            judgment = judge(
-                planned.protocol, item, call, stored, flags, by_probability=planned.by_probability
-            )
-            judgment = with_map(judgment, planned.protocol, score_map)
-            await self._store.put(self._run, seq, planned.index, call, None, judgment)
+            judgment = _judged(item_call, [(call, stored)])
+            await self._store.put(self._run, seq, planned.index, call, None, _mapped(planned, judgment))
         self._count(judgment)
-
-    def _may_reask(self, planned: PlannedCall, judgment: Judgment) -> bool:
-        may_answer = not (planned.model.is_recorded or planned.model.asks_questions)
-        is_asked = self._plan.options.reask > 0 and may_answer
-        return is_asked and needs_reask(judgment)
-
-    async def _reasked(self, item_call: ItemCall, reply: Reply, judgment: Judgment) -> Judgment | None:
-        """The judgment after as many follow-up questions as it needs and the user allows.
-
-        None where the run was stopped before one of them was answered.
-        """
-        planned, call = item_call.planned, item_call.call
-        seen = glimpsed(planned.protocol, reply.text, call.order)
-        for number in range(1, self._plan.options.reask + 1):
-            call = reask_call(call, planned, reply.text)
-            next_reply = await self._reply_to_reask(item_call, call, number)
-            if next_reply is None:
-                return None
-            if next_reply.error is not None:
-                return judgment
-            reply = next_reply
-            answer = judge(
-                planned.protocol, item_call.item, call, reply, (), by_probability=planned.by_probability
-            )
-            judgment = with_reask(judgment, answer, number, seen)
-            if not needs_reask(judgment):
-                break
-        return judgment
-
-    async def _reply_to_reask(self, item_call: ItemCall, call: Call, number: int) -> Reply | None:
-        planned = item_call.planned
-        reply = await stored_reply(self._store, call)
-        new_reply = None
-        if reply is None:
-            reply = new_reply = await self._ask_model(planned, call)
-        if reply is not None:
-            index = self._plan.reask_index(planned, number)
-            await self._store.put(self._run, item_call.seq, index, call, new_reply, None)
-        return reply
 
     # A judgment in steps
 
@@ -462,8 +407,7 @@ class Loop:
         except StopIteration as end:
             judgment: Judgment = end.value
         call = combine_call(planned, item, [answer.call for answer in answers])
-        judgment = with_map(judgment, planned.protocol, planned.model.score_map)
-        judgment = structs.replace(judgment, call=call.key)
+        judgment = structs.replace(_mapped(planned, judgment), call=call.key)
         errors = [
             reply.error for answer in answers for reply in answer.replies[:1] if reply.error is not None
         ]
@@ -524,42 +468,33 @@ class Loop:
         self, item_steps: ItemSteps, prompt: StepPrompt, call: Call, reply: Reply | None
     ) -> StepAnswer | None:
         """The reply to a call of a step, and those to follow-up questions where it holds no answer."""
-        planned = item_steps.planned.of_step(prompt)
-        new_reply = None
-        if reply is None:
-            reply = new_reply = await self._ask_model(planned, call)
-            if reply is None:
-                return None
+        planned, seq = item_steps.planned.of_step(prompt), item_steps.seq
         index = self._step_index(item_steps, prompt)
-        await self._store.put(self._run, item_steps.seq, index, call, new_reply, None)
-        answer = StepAnswer(call.key, (reply,), {}, new_reply is not None)
-        if planned.model.is_recorded or planned.model.asks_questions or reply.error is not None:
-            return answer
-        for number in range(1, self._plan.options.reask + 1):
-            if not answer.needs_reask(prompt, item_steps.item):
-                break
-            call = reask_call(call, planned, answer.replies[-1].text)
-            next_reply = await stored_reply(self._store, call)
-            new_reply = None
-            if next_reply is None:
-                next_reply = new_reply = await self._ask_model(planned, call)
-                if next_reply is None:
-                    return None
-            index = self._step_index(item_steps, prompt, number)
-            await self._store.put(self._run, item_steps.seq, index, call, new_reply, None)
-            if next_reply.error is not None:
-                break
-            answer = StepAnswer(answer.call, (*answer.replies, next_reply), {}, True)
-        return answer
+        first = await self._asking.durable_reply(planned, call, seq, index, reply)
+        if first is None:
+            return None
+        conversation = [(call, first)]
+        if self._asking.may_follow_up(planned, first):
+            answered = await self._asking.follow_up(
+                planned,
+                conversation,
+                seq,
+                lambda number: self._step_index(item_steps, prompt, number),
+                lambda so_far: not _step_answer(so_far).needs_reask(prompt, item_steps.item),
+            )
+            if answered is None:
+                return None
+            conversation = answered
+        return _step_answer(conversation, is_new=reply is None)
 
     def _step_index(self, item_steps: ItemSteps, prompt: StepPrompt, reask: int = 0) -> int:
-        return index_of(StepPlace(item_steps.planned.index, prompt.position, prompt.number, reask))
+        return step_index(StepPlace(item_steps.planned.index, prompt.position, prompt.number, reask))
 
     # Counting and ending
 
     def _count(self, judgment: Judgment | None) -> None:
         self.progress.done += 1
-        if judgment is None or _has_failed(judgment):
+        if judgment is None or judgment.is_unread:
             self.progress.failed += 1
         self._notify()
 
@@ -567,9 +502,7 @@ class Loop:
         if judgments:
             self.progress.done += len(judgments)
             self.progress.cached += len(judgments)
-            self.progress.failed += sum(
-                _has_failed(judgment) for judgment in judgments if judgment is not None
-            )
+            self.progress.failed += sum(judgment.is_unread for judgment in judgments if judgment is not None)
             self._notify()
 
     def _notify(self) -> None:
@@ -641,15 +574,25 @@ async def judge_all(
             batches.close()
 
 
+def _judged(item_call: ItemCall, conversation: Conversation) -> Judgment:
+    _, item, planned, _, flags = item_call
+    return judge_conversation(
+        planned.protocol, item, conversation, flags, by_probability=planned.by_probability
+    )
+
+
+def _mapped(planned: PlannedCall, judgment: Judgment) -> Judgment:
+    return with_map(judgment, planned.protocol, planned.model.score_map)
+
+
+def _step_answer(conversation: Conversation, *, is_new: bool = False) -> StepAnswer:
+    replies = tuple(reply for _, reply in conversation)
+    return StepAnswer(conversation[0][0].key, replies, {}, is_new)
+
+
 def _turns(concurrency: int) -> int:
     """How many calls may be sent and not yet durable: as many as may be in flight.
 
     Above the default concurrency twice as many, or a fast host would wait for the disk.
     """
     return concurrency if concurrency <= 64 else 2 * concurrency
-
-
-def _has_failed(judgment: Judgment) -> bool:
-    if any(score.status != "ok" for score in judgment.scores):
-        return True
-    return judgment.choice_status not in (None, "ok")

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError
-from ..models import Model, check_alias, named, takes_key, takes_price
+from ..models import Model, check_alias, named, parse_model, takes_key, takes_price
 from ..records import ModelSettings, NamedModel
 from .request import Request, as_tuple
 
@@ -40,6 +40,11 @@ def model_choices(request: Request) -> list[Model | NamedModel]:
         )
         for choice in choices
     ]
+
+
+def answers_questions(choice: Model | NamedModel) -> bool:
+    """Whether a model of a request answers typed questions, and writes no text."""
+    return (choice if isinstance(choice, Model) else parse_model(choice)).asks_questions
 
 
 def _with_alias(choice: str | ModelSettings | Mapping[str, Any], alias: str = "") -> NamedModel:

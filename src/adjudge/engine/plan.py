@@ -1,16 +1,17 @@
-"""The plan of a run: which calls belong to an item, the same for all items. Nothing is asked or stored here."""
+"""The plan of a run: which calls belong to an item, the same for all items. Nothing is asked or stored
+here."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import ProtocolError
 from ..models import Model, Parameters
-from ..probes import LEVELS, REPEAT, split_id
+from ..probes import REPEAT, split_id
 from ..protocols import step_protocol
 from ..records import Item, Order, Protocol
 from ..run_options.options import RunOptions
@@ -54,12 +55,15 @@ class Plan(Struct, frozen=True):
     by position; none: all, where `--steps generate` is set
     """
     is_audit: bool = False
-    """whether items are those of an audit; the second protocol, if any, lists its levels in reverse order"""
+    """whether items are those of an audit: the first protocol is the audited one"""
+    protocol_of_probe: Mapping[str, int] = {}
+    """probe → the position of the protocol that judges its items, where that is not the first"""
     absent: frozenset[str] = frozenset()
     """optional inputs that no item has"""
 
     def calls_of(self, item: Item) -> tuple[PlannedCall, ...]:
-        """The calls of this item: all, or with `--order random` only those in the order that its id decides."""
+        """The calls of this item: all, or with `--order random` only those in the order that its id
+        decides."""
         calls = self._of_probe(item) if self.is_audit else self.calls
         if self.options.order != "random":
             return calls
@@ -74,7 +78,7 @@ class Plan(Struct, frozen=True):
         samples that no other item has: never a cache hit.
         """
         probe = split_id(item.id)[1]
-        number = 1 if probe == LEVELS and len(self.protocols) > 1 else 0
+        number = self.protocol_of_probe.get(probe, 0)
         return tuple(
             planned
             for planned in self.calls
@@ -87,14 +91,6 @@ class Plan(Struct, frozen=True):
         if self.options.steps != "generate":
             return False
         return self.steps_for is None or number in self.steps_for
-
-    def reask_index(self, planned: PlannedCall, number: int = 1) -> int:
-        """The index of a follow-up question to a call, the first, second or third: after those of all planned
-        calls.
-
-        The calls for evaluation steps have indices between the first and the second.
-        """
-        return len(self.calls) * (number if number == 1 else number + 1) + planned.index
 
 
 def _drawn(item: str) -> Order:
@@ -109,6 +105,7 @@ def make_plan(
     steps_for: tuple[int, ...] | None = None,
     *,
     is_audit: bool = False,
+    protocol_of_probe: Mapping[str, int] | None = None,
 ) -> Plan:
     """All calls of a run, in the order in which their results are reported."""
     _check_unique(protocols, models)
@@ -126,7 +123,9 @@ def make_plan(
                 )
                 for order in orders:
                     calls.append(PlannedCall(len(calls), protocol, model, order, sample, params, of_steps))
-    return Plan(options, tuple(protocols), tuple(models), tuple(calls), steps_for, is_audit)
+    return Plan(
+        options, tuple(protocols), tuple(models), tuple(calls), steps_for, is_audit, protocol_of_probe or {}
+    )
 
 
 def _check_unique(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:

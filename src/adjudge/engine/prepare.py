@@ -4,7 +4,8 @@ names, so that mistakes are reported before money is spent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import structs
 
@@ -12,18 +13,27 @@ from ..data import RESERVED
 from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError, ProtocolError
 from ..models import Model, Network, on_ray, parse_model
-from ..protocols import step_protocol
+from ..models.option_tokens import OptionTokens, check_letters
+from ..protocols import ALONE, step_protocol
 from ..protocols.absent_inputs import AbsentInputs
-from ..records import Item, Protocol
-from ..render import has_levels_without_text, images_in, problems_of, questions_of
+from ..records import Item, Protocol, Question
+from ..render import (
+    criteria_without_step,
+    has_levels_without_text,
+    images_in,
+    number_text,
+    problems_of,
+    questions_of,
+    shows_examples,
+)
 from ..run_options.check import check_options
 from ..run_options.shard import shard_of
 from ..score_map import read_score_map
 from ..steps.given_elements import audit_problems, question_problems, step_problems
-from ..store import N_WITHOUT_ID
+from ..store import LEFT_OUT, N_WITHOUT_ID
 from ..version import __version__
 from .item_source import open_items
-from .judges import Judge, judges_of, loaded_protocols
+from .judges import ProtocolUse, judges_of, loaded_protocols
 from .manifest import manifest_of
 from .model_choices import model_choices
 from .plan import Plan, make_plan
@@ -57,13 +67,16 @@ def prepare(request: Request, network: Network, opened: list[Model], *, is_dry: 
     absent = AbsentInputs(plan.protocols)
     check = item_check(request, plan, absent)
     items = open_items(
-        request.items, request.map, check, request.limit, request.traces, skip_bad=request.skip_bad
-    )
+        request.items, request.map, check, request.limit, request.traces,
+        outputs=find_empty_outputs(plan.protocols), skip_bad=request.skip_bad,
+    )  # fmt: skip
     n_items = items.check(skip_bad=request.skip_bad)
     described = {**items.described(), "n": n_items, "left_out": len(items.bad()) if request.skip_bad else 0}
     plan = structs.replace(plan, absent=frozenset(absent.names))
     manifest = manifest_of(plan, described, request.command, __version__)
     manifest[N_WITHOUT_ID] = items.n_without_id
+    if request.skip_bad and (left_out := items.left_out()):
+        manifest[LEFT_OUT] = left_out
     if isinstance(request, AuditRequest):
         manifest["audit"] = request.audit
     bad = items.bad() if request.skip_bad else ()
@@ -80,9 +93,11 @@ def prepare_plan(request: Request, network: Network, opened: list[Model], *, is_
         model = choice if isinstance(choice, Model) else parse_model(choice, network=network)
         if request.ray is not None:
             model = on_ray(model, request.ray, request.replicas, patience_seconds=60 * request.patience)
-        models.append(model)
         if model is not choice:
             opened.append(model)
+        # With --estimator decision, any model with log-probabilities answers typed questions.
+        is_asked = request.estimator == "decision" and not model.asks_questions
+        models.append(OptionTokens(model) if is_asked else model)
     _set_score_maps(request, models)
     if not protocols or not models:
         raise ProtocolError("a run needs at least one protocol (-p) and one model (-m).")
@@ -103,7 +118,8 @@ def prepare_plan(request: Request, network: Network, opened: list[Model], *, is_
 
 
 def item_check(request: Request, plan: Plan, absent: AbsentInputs) -> Callable[[Item], list[str]]:
-    """What is wrong with an item for the protocols and models of a plan; `absent` learns which inputs it has."""
+    """What is wrong with an item for the protocols and models of a plan; `absent` learns which inputs it
+    has."""
 
     def problems(item: Item) -> list[str]:
         absent.add(item)
@@ -119,6 +135,22 @@ def item_check(request: Request, plan: Plan, absent: AbsentInputs) -> Callable[[
         return found + image_problems(item, plan.protocols, plan.models)
 
     return problems
+
+
+def find_empty_outputs(protocols: Sequence[Protocol]) -> Callable[[Mapping[str, Any]], list[str]]:
+    """Which fields of a row hold a judged text that is empty: there, but without a value."""
+
+    def empty_outputs(row: Mapping[str, Any]) -> list[str]:
+        given = {name for name, value in row.items() if value is not None}
+        names = [(protocol, name) for protocol in protocols for name in protocol.judged_inputs]
+        fields = (
+            protocol.field_for(name, row)
+            for protocol, name in names
+            if protocol.field_for(name, given) is None
+        )
+        return [field for field in fields if field is not None]
+
+    return empty_outputs
 
 
 def _set_score_maps(request: Request, models: Sequence[Model]) -> None:
@@ -150,11 +182,10 @@ def _set_score_maps(request: Request, models: Sequence[Model]) -> None:
 def _check_questions(request: Request, protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
     """Protocols that a decision model cannot be asked; `ProtocolError` with the reason."""
     deciding = [model.name for model in models if model.asks_questions]
-    others = [model.name for model in models if not model.asks_questions]
-    if request.estimator == "decision" and others:
+    if deciding and request.estimator in ("parsed", "probability"):
         raise ModelError(
-            f"--estimator decision: {others[0]} is no decision model. Leave --estimator out, or use "
-            "decisions:NAME, systemone:NAME or a server of either format."
+            f"--estimator {request.estimator}: {deciding[0]} answers typed questions with probabilities, and "
+            "its estimator is decision. Leave --estimator out."
         )
     for protocol in protocols if deciding else ():
         if protocol.answer.reader == "likelihood":
@@ -162,10 +193,10 @@ def _check_questions(request: Request, protocols: Sequence[Protocol], models: Se
                 f"protocol {protocol.id} asks for the likelihood of a text, and {deciding[0]} "
                 "answers typed questions. Use a protocol that asks for a score."
             )
-        if protocol.examples:
+        if protocol.examples and not shows_examples(protocol):
             raise ProtocolError(
-                f"--examples: {deciding[0]} answers typed questions, which show no examples. Leave "
-                "--examples out."
+                f"--examples: {deciding[0]} answers typed questions, and your criterion or rubric is asked "
+                "without examples. Leave --examples out."
             )
         if request.steps == "generate":
             raise ProtocolError(
@@ -174,16 +205,62 @@ def _check_questions(request: Request, protocols: Sequence[Protocol], models: Se
             )
         for number, step in enumerate(protocol.pipeline):
             if step.kind == "check":
-                questions_of(step_protocol(protocol, step), (number,))
+                _check_letters(questions_of(step_protocol(protocol, step), (number,)), models)
         if not protocol.pipeline:
-            questions_of(protocol)
-        for model in models:
-            unnamed = has_levels_without_text(protocol) if model.asks_questions else []
-            if unnamed:
-                model.warnings.append(
-                    f"the levels of {', '.join(unnamed)} in protocol {protocol.id} have no texts: "
-                    "the labels of the typed question are the numbers of the scale"
-                )
+            _check_letters(questions_of(protocol), models)
+    if not isinstance(request, AuditRequest):  # whose protocols are forms of one question
+        _note_several_calls(protocols, models)
+    for model in models:
+        if model.asks_questions:
+            model.warnings += [note for protocol in protocols for note in _notes_on_levels(protocol)]
+            model.adjustments += _unsent(request, model)
+
+
+_OF_TEXT = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens", "seed")
+"""Parameters of a model that writes text."""
+
+
+def _unsent(request: Request, model: Model) -> Iterator[str]:
+    """The parameters that the user set and that mean nothing to typed questions."""
+    # A chat judge with --estimator decision writes one letter: the others are sent to it.
+    for name in _OF_TEXT[:2] if isinstance(model, OptionTokens) else _OF_TEXT:
+        of_model = getattr(model.settings, name, None)
+        value = getattr(request, name) if of_model is None else of_model
+        if value is not None:
+            yield f"{name} {value} is not sent: {model.name} answers typed questions"
+
+
+def _notes_on_levels(protocol: Protocol) -> Iterator[str]:
+    """Which options of typed questions are not the protocol's own words."""
+    if unnamed := has_levels_without_text(protocol):
+        yield (
+            f"the levels of {', '.join(unnamed)} in protocol {protocol.id} have no texts: "
+            "the labels of the typed question are the numbers of the scale"
+        )
+    for levels, names in criteria_without_step(protocol).items():
+        shown = map(number_text, levels)
+        offered = ", ".join(shown if len(levels) <= 12 else (*list(shown)[:2], "…", number_text(levels[-1])))
+        yield (
+            f"the scale of {', '.join(names)} in protocol {protocol.id} has no step: the typed question "
+            f"offers the levels {offered}"
+        )
+
+
+def _note_several_calls(protocols: Sequence[Protocol], models: Sequence[Model]) -> None:
+    """Say where a decision model reads each item once for each criterion of the user's."""
+    n_alone = sum(protocol.id == ALONE for protocol in protocols)
+    for model in models if n_alone > 1 else ():
+        if model.questions_a_call > 1:
+            model.warnings.append(
+                f"each item is sent {n_alone} times, once for each criterion; with --together all are "
+                "questions of one call"
+            )
+
+
+def _check_letters(questions: Sequence[Question], models: Sequence[Model]) -> None:
+    for model in models:
+        if isinstance(model, OptionTokens):
+            check_letters(questions, model.name)
 
 
 def image_problems(item: Item, protocols: Sequence[Protocol], models: Sequence[Model]) -> list[str]:
@@ -222,18 +299,22 @@ def _set_batched(request: Request, models: Sequence[Model], protocols: Sequence[
 
 
 def _plan(
-    request: Request, judges: Sequence[Judge], protocols: Sequence[Protocol], models: Sequence[Model]
+    request: Request, judges: Sequence[ProtocolUse], protocols: Sequence[Protocol], models: Sequence[Model]
 ) -> Plan:
     steps_for = tuple(number for number, judge in enumerate(judges) if judge.steps == "generate")
     if steps_for and request.steps != "generate":
         request = structs.replace(request, steps="generate")
     is_for_all = len(steps_for) == len(judges) or not steps_for
-    is_audit = isinstance(request, AuditRequest)
-    return make_plan(protocols, models, request, None if is_for_all else steps_for, is_audit=is_audit)
+    return make_plan(
+        protocols, models, request, None if is_for_all else steps_for,
+        is_audit=isinstance(request, AuditRequest),
+        protocol_of_probe=request.protocol_of_probe if isinstance(request, AuditRequest) else None,
+    )  # fmt: skip
 
 
-async def close_all(models: Sequence[Model], network: Network) -> None:
-    """Close what a request has opened."""
+async def close_all(models: Sequence[Model], network: Network | None) -> None:
+    """Close what a request has opened; no network where another run uses it."""
     for model in models:
         await model.close()
-    await network.close()
+    if network is not None:
+        await network.close()

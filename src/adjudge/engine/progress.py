@@ -19,4 +19,4 @@ class Progress(Struct):
     in_batches: int = 0
     """calls in batches that are not collected yet"""
     further: int = 0
-    """calls that were made for judgments in steps, beyond one for each"""
+    """calls that were made beyond one for each judgment: in steps, and follow-up questions"""

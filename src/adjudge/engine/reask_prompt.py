@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from ..records import Call, Message, Protocol
-from ..render import written_answer
+from ..render import estimated_tokens, written_answer
 from .call_keys import with_key
 from .plan import PlannedCall
 
@@ -37,15 +37,31 @@ _REASK_LIST = {
 }
 
 
+_MOST_TOKENS = 1000
+"""About how much of an unreadable reply its judge is shown again. A reply that ran away in thousands of tokens
+would cost them once more, may not fit into the context, and invites the model to run on."""
+
+
+def _shown_again(text: str) -> str:
+    """A reply as its judge sees it again: a long one without its middle."""
+    tokens = estimated_tokens(text)
+    if tokens <= _MOST_TOKENS:
+        return text or "…"
+    kept = len(text) * _MOST_TOKENS // tokens
+    start, end = kept // 3, len(text) - kept * 2 // 3
+    return f"{text[:start]}\n[… {end - start:,} characters left out …]\n{text[end:]}"
+
+
 def reask_call(call: Call, planned: PlannedCall, text: str) -> Call:
-    """The follow-up question: the judge sees its reply and is asked for the answer alone."""
+    """The follow-up question: the judge sees its reply, a long one in part, and is asked for the answer
+    alone."""
     protocol = planned.protocol
     is_choice = bool(protocol.answer.options) or all(scale is None for scale in protocol.criteria.values())
     questions = _REASK_CHOICE if is_choice else _REASK_SCORE
     if protocol.answer.reader == "list":
         questions = _REASK_LIST
     question = questions.get(protocol.language.prompt, questions["en"]).format(format=_format_of(protocol))
-    messages = (*call.messages, Message("assistant", text or "…"), Message("user", question))
+    messages = (*call.messages, Message("assistant", _shown_again(text)), Message("user", question))
     follow_up = msgspec.structs.replace(call, key="", messages=messages, kind="reask", parent=call.key)
     return with_key(follow_up, planned.model, planned.params)
 

@@ -37,20 +37,13 @@ def _values(protocol: Protocol) -> tuple[str, ...]:
     if protocol.answer.options:
         return tuple(protocol.answer.options)
     (scale,) = protocol.criteria.values()
-    return _levels(scale) if scale is not None else ()
-
-
-def _levels(scale: Scale) -> tuple[str, ...]:
-    if scale.low is None or scale.high is None or not scale.step:
-        return ()
-    count = round((scale.high - scale.low) / scale.step) + 1
-    return tuple(f"{scale.low + n * scale.step:g}" for n in range(count)) if count <= _MOST_VALUES else ()
+    return tuple(f"{value:g}" for value in scale.values(_MOST_VALUES)) if scale is not None else ()
 
 
 _KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
 
 
-def schema_of(protocol: Protocol) -> dict[str, Any] | None:
+def reply_schema(protocol: Protocol) -> dict[str, Any] | None:
     """The JSON schema of a reply, from the key paths of `[answer]`.
 
     None where the reply is not JSON, or where the prompt shows keys that no path names: the schema would

@@ -47,6 +47,8 @@ class AuditRequest(Request, frozen=True):
 
     audit: dict[str, Any] = msgspec.field(default_factory=dict)
     """recorded in the manifest: what is known of the probes"""
+    protocol_of_probe: Mapping[str, int] = {}
+    """probe → the position of the protocol that judges its items, where that is not the first"""
 
 
 def as_tuple(names: Any) -> tuple[Any, ...]:

@@ -15,7 +15,8 @@ _LONGEST_RULED = 200
 
 
 _NUMBER = re.compile(
-    r"(?P<currency>[$€£¥]?)\s?(?P<sign>[-−+]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d{1,15})(?P<decimals>\.\d{1,12})?\s?(?P<unit>%|[^\W\d_]{0,12}²?³?)"
+    r"(?P<currency>[$€£¥]?)\s?(?P<sign>[-−+]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d{1,15})(?P<decimals>\.\d{1,"
+    r"12})?\s?(?P<unit>%|[^\W\d_]{0,12}²?³?)"
 )
 
 
@@ -62,9 +63,9 @@ def answer_by_rule(protocol: Protocol, item: Item) -> str | None:
 def _ruled(protocol: Protocol, reason: str, *, is_right: bool) -> str:
     ((_, scale),) = protocol.criteria.items()
     assert scale is not None
-    ends = (scale.low, scale.high) if scale.direction > 0 else (scale.high, scale.low)
-    value = ends[1 if is_right else 0]
-    return f"{reason}\n{written_answer(protocol.answer, scale.names[float(value or 0)])}"
+    assert scale.ends is not None
+    worst, best = scale.ends
+    return f"{reason}\n{written_answer(protocol.answer, scale.names[best if is_right else worst])}"
 
 
 def _is_equal(response: str, reference: str, task: str) -> bool | None:

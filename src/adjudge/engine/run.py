@@ -12,11 +12,13 @@ from msgspec import Struct, structs
 
 from ..errors import AdjudgeError, ModelError
 from ..models import Model, Network
+from ..models.option_tokens import OptionTokens
+from ..models.remote import RemoteModel
 from ..records import Item, Result
 from ..results.stored_results import results
-from ..store import N_WITHOUT_ID, RunRow, RunStatus, Store, open_store
+from ..store import ENDS, N_WITHOUT_ID, RunRow, RunStatus, Store, open_store
 from .loop import Interrupted, Loop, judge_all
-from .manifest import identity_of
+from .manifest import ends_of, identity_of
 from .plan import Plan
 from .prepare import close_all, prepare
 from .prepared import Prepared
@@ -70,6 +72,7 @@ async def execute(request: Request, watcher: Watcher | None = None, state: RunSt
             prepared = await asyncio.to_thread(prepare, request, network, opened)
         with open_store(request.store) as store:
             await _confirm_logprobs(prepared, store)
+            await _find_ends(prepared, store)
             return await _execute(request, prepared, store, watcher, state or RunState())
     finally:
         await close_all(opened, network)
@@ -113,13 +116,16 @@ async def _execute(
         with suppress(AdjudgeError):
             if adjustments := _adjustments(prepared.plan):
                 store.note_adjustments(run, adjustments)
+            if any(cached := _from_prompt_caches(prepared.plan)):
+                store.note_prompt_cache(run, *cached)
             store.finish_run(run, status, time.monotonic() - started)
             if prepared.n_judged:
                 _tidy_up(store, run, status, replaced)
 
 
 def _set_aside(store: Store, request: Request, prepared: Prepared) -> RunRow | None:
-    """The run that this one replaces, under another name until this one is done: its replies may be needed."""
+    """The run that this one replaces, under another name until this one is done: its replies may be
+    needed."""
     if not request.replace or request.run is None:
         return None
     aside = f"{request.run} (replaced)"
@@ -145,21 +151,40 @@ def _tidy_up(store: Store, run: RunRow, status: RunStatus, replaced: RunRow | No
         store.delete_run(replaced.name)
 
 
+def _from_prompt_caches(plan: Plan) -> tuple[int, float]:
+    """The tokens that providers found in their prompt caches, and what that saved in USD."""
+    caches = [model.prompt_cache for model in plan.models if isinstance(model, RemoteModel)]
+    return sum(cache.tokens_read for cache in caches), sum(cache.saved_usd for cache in caches)
+
+
 def _adjustments(plan: Plan) -> tuple[str, ...]:
     """Which parameters are not sent to a model because it refuses them."""
     return tuple(dict.fromkeys(text for model in plan.models for text in model.adjustments))
 
 
+async def _find_ends(prepared: Prepared, store: Store) -> None:
+    """Record when judges end, where their providers say so; a run that is done asks nothing."""
+    identity = identity_of(prepared.manifest)
+    if any(run.identity == identity and run.status == "done" for run in store.runs()):
+        return
+    await asyncio.gather(*(model.find_ending() for model in prepared.plan.models), return_exceptions=True)
+    if ends := ends_of(prepared.plan.models):
+        prepared.manifest[ENDS] = ends
+
+
 async def _confirm_logprobs(prepared: Prepared, store: Store) -> None:
-    """`probability` on a model without log-probabilities is an error before the run starts."""
-    if prepared.plan.options.estimator != "probability":
+    """An estimator that needs log-probabilities, on a model without, is an error before the run starts."""
+    estimator = prepared.plan.options.estimator
+    if estimator not in ("probability", "decision"):
         return
     identity = identity_of(prepared.manifest)
     if any(run.identity == identity and store.totals(run).judged for run in store.runs()):
         return  # it is resumed, and its judgments show that the models return them
     for model in prepared.plan.models:
+        if estimator == "decision" and not isinstance(model, OptionTokens):
+            continue
         if model.gives_logprobs is None and model.needs_network and not await model.probe_logprobs():
             raise ModelError(
-                f"{model.name} returns no log-probabilities, which --estimator probability needs. "
+                f"{model.name} returns no log-probabilities, which --estimator {estimator} needs. "
                 "Use a model that does, or another estimator: --estimator parsed or samples."
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..records import Protocol
+from ..records import Protocol, Reply
 from ..store import BatchRow, RunRow
 from .prepared import Prepared
 from .progress import Progress
@@ -17,7 +17,11 @@ class Watcher:
         """The run is in the store; no call has been made yet."""
 
     def wrote_steps(self, protocol: Protocol) -> None:
-        """The judge has written the evaluation steps of a protocol, now or in an earlier start of this run."""
+        """The judge has written the evaluation steps of a protocol, now or in an earlier start of this
+        run."""
+
+    def asked_for_steps(self, reply: Reply, *, is_stored: bool) -> None:
+        """The judge was asked for the evaluation steps of a protocol, or had been asked before."""
 
     def progressed(self, progress: Progress) -> None:
         """A judgment was made and is durable."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from ..errors import ModelError, ProtocolError
+from ..errors import ModelError, ProtocolError, sentences
 from ..models import Model, Parameters
 from ..parse.written_steps import written_steps
 from ..protocols import with_digest
 from ..records import Call, Message, Protocol
 from ..render import number_text
 from ..store import RunRow, Store
+from ..store.call_index import written_steps_index
 from .call_keys import stored_reply, with_key
 from .plan import Plan, make_plan
 from .watcher import Watcher
@@ -71,14 +72,16 @@ async def with_written_steps(plan: Plan, store: Store, run: RunRow, watcher: Wat
             protocols.append(protocol)
             continue
         call, params = written_steps_call(protocol, model)
-        reply = await stored_reply(store, call)
-        new_reply = None
-        if reply is None:
-            reply = new_reply = await model.ask(call, params)
-        await store.put(run, -1, 2 * len(plan.calls) + number, call, new_reply, None)
+        stored = await stored_reply(store, call)
+        reply = stored or await model.ask(call, params)
+        index = written_steps_index(len(plan.calls), number)
+        await store.put(run, -1, index, call, None if reply is stored else reply, None)
+        watcher.asked_for_steps(reply, is_stored=stored is not None)
         if reply.error is not None:
             raise ModelError(
-                f"{model.name} wrote no evaluation steps: {reply.error.message}. Run the command again."
+                sentences(
+                    f"{model.name} wrote no evaluation steps: {reply.error.message}", "Run the command again."
+                )
             )
         steps = written_steps(reply.text)
         if not steps:

@@ -10,12 +10,12 @@ a score. What it has judged before costs nothing, in this process or a later one
 from __future__ import annotations
 
 import asyncio
-import difflib
 import hashlib
+import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import msgspec
 
@@ -23,6 +23,9 @@ from ..analysis.cascade.answers import answer_of_item
 from ..analysis.cascade.cascade_file import CascadeFile, StageFile, read_cascade
 from ..analysis.cascade.decisions import is_sure
 from ..analysis.cascade.stage_judge import stage_judge
+from ..data import rows_of_frame
+from ..data.table import IN_MEMORY
+from ..did_you_mean import did_you_mean
 from ..engine import Request, request_of
 from ..engine.live_run import LiveItems, LiveJudgments
 from ..engine.live_thread import LiveThread
@@ -32,14 +35,17 @@ from ..errors import AdjudgeError, DataError
 from ..models import Model, parse_model
 from ..protocols import load_protocol
 from ..records import Item, Protocol
+from ..run_options.keywords import JudgeKeywords
 from ..run_options.options import declared_options, default_store, named_criterion
 from ..version import __version__
 from .progress_bar import ProgressBar
-from .verdict import Origin, Verdict, Verdicts
+from .verdict import Origin, Verdict, Verdicts, errors_of
 
 OPTIONS = tuple(name for name, declared in declared_options().items() if declared.option.is_for_tests)
 """Keywords that are options of a run and not fields of the item."""
 
+
+_FLAG = re.compile(r"--map (\S+)=FIELD")
 
 RESERVED = ("id", "system", "group", "system_a", "system_b")
 
@@ -54,7 +60,7 @@ ProtocolName = str | Path | Protocol
 Rows = Sequence[Item | Mapping[str, Any]]
 
 
-class Asked(NamedTuple):
+class AskedItems(NamedTuple):
     """One use of a judge: the items, and the request without them."""
 
     protocol: Protocol
@@ -70,7 +76,8 @@ class Asked(NamedTuple):
 
 
 class Judge:
-    """Scores texts. Call it for one item, `await judge.ask(…)` in async code, `judge.many(items)` for several.
+    """Scores texts. Call it for one item, `await judge.ask(…)` in async code, `judge.many(items)` for
+    several.
 
     Its keywords are the options of `adjudge run` (`rubric`, `criterion`, `samples`, `budget`, `price`,
     `map_scores`, …). A protocol or model that is left out is given with each call: `judge(PROTOCOL, …)`.
@@ -83,12 +90,13 @@ class Judge:
         *,
         cascade: str | Path | None = None,
         store: str | Path | None = None,
-        **options: Any,
+        **options: Unpack[JudgeKeywords],
     ) -> None:
         _check_options(options)
         if cascade is not None and (protocol is not None or model is not None):
             raise DataError("A cascade names its protocols and models. Leave protocol and model out.")
         self._protocol, self._model_given, self._options = protocol, model, options
+        self._cascade_given = cascade
         self.store = Path(store if store is not None else default_store())
         self._cascade = None if cascade is None else read_cascade(Path(cascade))
         self._stages: dict[str, Judge] = {}
@@ -101,8 +109,7 @@ class Judge:
         """Judge one item: its fields by name, or as a mapping. Options hold for this call."""
         __tracebackhide__ = True
         if self._cascade is not None:
-            row = _row(_protocol_and_item(given)[1], keywords)
-            return self._cascaded(self._cascade, [self._with_id(row)])[0]
+            return self._cascaded(self._cascade, [self._row_of_cascade(given, model, keywords)])[0]
         return self._waited(self._asked_one(given, model, keywords))[0]
 
     async def ask(self, *given: Any, model: Models | None = None, **keywords: Any) -> Verdict:
@@ -113,12 +120,13 @@ class Judge:
         judged = await asyncio.wrap_future(self._thread.submit(self._judged(asked, None)))
         return self._verdicts(asked, judged)[0]
 
-    def many(self, *given: Any, model: Models | None = None, **options: Any) -> Verdicts:
-        """Judge several items at once: a list of mappings or `Item`s, or a file of items."""
+    def many(self, *given: Any, model: Models | None = None, **options: Unpack[JudgeKeywords]) -> Verdicts:
+        """Judge several items at once: mappings or `Item`s, a frame of pandas or polars, or a file."""
         __tracebackhide__ = True
         _check_options(options, "judge.many")
         protocol, items = given if len(given) == 2 else (None, *given)
         if self._cascade is not None:
+            _check_cascade(protocol, model, options)
             return self._cascaded(self._cascade, self._items(items))
         known = self._items(items)
         if isinstance(known, str | Path):
@@ -129,17 +137,24 @@ class Judge:
 
     def panel(self, *models: str | Model) -> Judge:
         """The same judge with several models: the mean of their scores, or the majority of their choices."""
+        if self._cascade is not None:
+            raise DataError("A cascade is no panel. Make the panel of one judge.")
         mine = () if self._model_given is None else as_tuple(self._model_given)
         return Judge(self._protocol, (*mine, *models), store=self.store, **self._options)
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol, with the rubric or criterion."""
+        """The protocol, with the rubric or criterion; of a cascade that of its first judge."""
+        if self._cascade is not None:
+            return self._stage(self._cascade.stages[0]).protocol
         return self._loaded(None, {})[0]
 
     @property
     def run(self) -> str:
-        """The name of the judge's run: `adjudge.open_run(judge.run)`, `adjudge report`, `adjudge annotate`."""
+        """The name of the judge's run: `adjudge.open_run(judge.run)`, `adjudge report`, `adjudge
+        annotate`."""
+        if self._cascade is not None:
+            raise DataError("Each judge of a cascade has a run: verdict.origin.run.")
         return str(self._asked(None, [], None, {}, is_many=True).request.run)
 
     def __enter__(self) -> Judge:
@@ -148,10 +163,33 @@ class Judge:
     def __exit__(self, *fault: object) -> None:
         self.close()
 
+    def __copy__(self) -> Judge:
+        """A judge with the same settings: the same run in the store, and connections that it opens itself."""
+        return _judge_of(*self._settings())
+
+    def __deepcopy__(self, _known: object) -> Judge:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A judge is pickled as its settings, so other processes can have it."""
+        return _judge_of, self._settings()
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self._protocol, self._model_given, self._cascade_given, self.store, self._options
+
     def __repr__(self) -> str:
         return f"<judge {self._protocol or 'without a protocol'}>"
 
     # A cascade
+
+    def _row_of_cascade(
+        self, given: Sequence[Any], model: Models | None, keywords: dict[str, Any]
+    ) -> dict[str, Any]:
+        __tracebackhide__ = True
+        protocol, item = _protocol_and_item(given)
+        _check_cascade(protocol, model, [name for name in OPTIONS if name in keywords])
+        check_inputs(self.protocol, keywords, self._options)
+        return self._with_id(_row(item, keywords))
 
     def _cascaded(self, file: CascadeFile, items: LiveItems) -> Verdicts:
         """Each item by the first judge that is sure enough; the last verdict, undecided, where none is."""
@@ -165,13 +203,13 @@ class Judge:
         for stage in file.stages:
             judge = self._stage(stage)
             asked = judge._asked(None, [rows[place] for place in left], None, {}, is_many=len(rows) > 1)
-            judged = judge._thread.wait(judge._judged(asked, None))
+            judged = judge._judged_with_bar(asked)
             for place, item, verdict in zip(left, judged.items, judge._verdicts(asked, judged), strict=True):
                 spent[place] = _sum(spent[place], verdict.cost_usd)
                 answer = answer_of_item(stage.run, item, file.criterion, stage.confidence)
                 is_decided = answer is not None and is_sure(answer, stage.threshold)
                 decided_by = stage.run if is_decided else None
-                verdicts[place] = Verdict(verdict.origin, verdict.by_judge, spent[place], decided_by)
+                verdicts[place] = verdict.of_cascade(spent[place], decided_by)
             left = [place for place in left if verdicts[place].decided_by is None]
             if not left:
                 break
@@ -188,12 +226,12 @@ class Judge:
 
     # What is asked
 
-    def _asked_one(self, given: Sequence[Any], model: Models | None, keywords: dict[str, Any]) -> Asked:
+    def _asked_one(self, given: Sequence[Any], model: Models | None, keywords: dict[str, Any]) -> AskedItems:
         __tracebackhide__ = True
         protocol, item = _protocol_and_item(given)
         options = {name: keywords.pop(name) for name in OPTIONS if name in keywords}
         loaded, rest = self._loaded(protocol, options)
-        check_fields(loaded, keywords, rest)
+        check_inputs(loaded, keywords, rest)
         return self._request(loaded, [self._with_id(_row(item, keywords))], model, rest, is_many=False)
 
     def _asked(
@@ -204,7 +242,7 @@ class Judge:
         options: Mapping[str, Any],
         *,
         is_many: bool,
-    ) -> Asked:
+    ) -> AskedItems:
         __tracebackhide__ = True
         loaded, rest = self._loaded(protocol, options)
         return self._request(loaded, items, model, rest, is_many=is_many)
@@ -212,7 +250,9 @@ class Judge:
     def _items(self, items: LiveItems) -> LiveItems:
         if isinstance(items, str | Path):
             return items
-        return [item if isinstance(item, Item) else self._with_id(item) for item in items]
+        frame = rows_of_frame(items)
+        rows: Iterable[Any] = items if frame is None else frame
+        return [item if isinstance(item, Item) else self._with_id(item) for item in rows]
 
     def _with_id(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row with an id: without one, a hash of all that it holds."""
@@ -286,14 +326,14 @@ class Judge:
         options: dict[str, Any],
         *,
         is_many: bool,
-    ) -> Asked:
+    ) -> AskedItems:
         __tracebackhide__ = True
         models = self._models(model, options)
         name = self._run_name(protocol, models, items, options)
         request = request_of(
             items=(), protocol=protocol, model=models, store=str(self.store), run=name, **options
         )
-        return Asked(protocol, request, items, is_many)
+        return AskedItems(protocol, request, items, is_many)
 
     def _run_name(
         self,
@@ -306,35 +346,64 @@ class Judge:
 
     # Asking
 
-    def _waited(self, asked: Asked) -> Verdicts:
+    def _waited(self, asked: AskedItems) -> Verdicts:
+        __tracebackhide__ = True
+        return self._verdicts(asked, self._judged_with_bar(asked))
+
+    def _judged_with_bar(self, asked: AskedItems) -> LiveJudgments:
+        """The judgments, with a progress bar for several items."""
         __tracebackhide__ = True
         bar = ProgressBar() if asked.is_many else None
         try:
-            judged = self._thread.wait(self._judged(asked, bar))
+            return self._thread.wait(self._judged(asked, bar))
         except AdjudgeError as error:
             error.args = (_without_file(str(error), asked.is_many),)
             raise error.with_traceback(None) from None
         finally:
             if bar is not None:
                 bar.close()
-        return self._verdicts(asked, judged)
 
-    async def _judged(self, asked: Asked, bar: ProgressBar | None) -> LiveJudgments:
+    async def _judged(self, asked: AskedItems, bar: ProgressBar | None) -> LiveJudgments:
         live = await self._thread.live(asked.request)
         return await live.judge(asked.items, bar)
 
-    def _verdicts(self, asked: Asked, judged: LiveJudgments) -> Verdicts:
+    def _verdicts(self, asked: AskedItems, judged: LiveJudgments) -> Verdicts:
         models = as_tuple(asked.request.model)
         is_fake = any(_is_fake(model) for model in models)
         origin = Origin(asked.protocol, asked.model_names, is_fake, str(asked.request.run), str(self.store))
         verdicts = (
-            Verdict(origin, [(result, kind) for result, kind, _ in item.results], cost)
+            Verdict(
+                origin,
+                [(result, kind) for result, kind, _ in item.results],
+                cost,
+                errors=errors_of(item.calls),
+            )
             for item, cost in zip(judged.items, judged.costs_usd, strict=True)
         )
         if asked.places is not None:
             once = list(verdicts)
             return Verdicts((once[place] for place in asked.places), asked.protocol.criteria)
         return Verdicts(verdicts, asked.protocol.criteria)
+
+
+def _judge_of(
+    protocol: ProtocolName | None,
+    model: Models | None,
+    cascade: str | Path | None,
+    store: Path,
+    options: JudgeKeywords,
+) -> Judge:
+    return Judge(protocol, model, cascade=cascade, store=store, **options)
+
+
+def _check_cascade(protocol: ProtocolName | None, model: Models | None, options: Iterable[str]) -> None:
+    """Raise for what the file of a cascade decides, which would be ignored in silence."""
+    __tracebackhide__ = True
+    given = [
+        *(["a protocol"] if protocol is not None else []), *(["model"] if model is not None else []), *options
+    ]  # fmt: skip
+    if given:
+        raise DataError(f"a cascade decides this itself: leave out {', '.join(given)}.")
 
 
 def _once(items: Rows) -> tuple[Rows, tuple[int, ...]]:
@@ -352,11 +421,12 @@ def _once(items: Rows) -> tuple[Rows, tuple[int, ...]]:
 
 
 def _without_file(message: str, is_many: bool) -> str:
-    """A message about items without the name of the temporary file that they were written to."""
-    head, *lines = message.splitlines()
-    if "/adjudge-" not in head or "items.jsonl" not in head:
+    """A message about items without the name of what they were read from, and with keywords for flags."""
+    head, *lines = _FLAG.sub(r'map={"\1": "FIELD"}', message).splitlines()
+    is_file = "/adjudge-" in head and "items.jsonl" in head
+    if not is_file and not head.startswith(IN_MEMORY):
         return message
-    lines = [line.strip() for line in lines if "no line can be used" not in line]
+    lines = [line.strip() for line in lines if "--skip-bad" not in line]
     if is_many:
         return "\n".join([f"the items: {len(lines)} {'problem' if len(lines) == 1 else 'problems'}", *lines])
     return "\n".join(line.removeprefix("line 1: ") for line in lines)
@@ -392,7 +462,7 @@ def _row(item: Mapping[str, Any] | Item | None, fields: Mapping[str, Any]) -> di
     return {**(item or {}), **fields}
 
 
-def check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+def check_inputs(protocol: Protocol, fields: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Raise for a keyword that is no input of the protocol: it is a typo, and would be ignored in silence."""
     __tracebackhide__ = True
     renamed = dict(options.get("map") or {}).values()
@@ -411,8 +481,7 @@ def check_fields(protocol: Protocol, fields: Mapping[str, Any], options: Mapping
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    matches = difflib.get_close_matches(name, known, 1)
-    return f" Did you mean {matches[0]!r}?" if matches else ""
+    return f" {question}" if (question := did_you_mean(name, known)) else ""
 
 
 def settings_hash(protocol: Protocol, models: Models, options: Mapping[str, Any], *more: object) -> str:

@@ -1,23 +1,29 @@
-"""What a judge returns: scores, a choice, the judge's explanation and cost; for several items also their mean.
+"""What a judge returns: scores, a choice, the judge's explanation and cost; for several items also their
+mean.
 
 A failed judgment has no score: `score` is none, never a default number, and comparing it raises. No model is
 called here."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import total_ordering
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
 
 from ..analysis.run_view.panel import pooled_result
 from ..errors import DataError, NoScore
-from ..records import Choice, Element, Estimate, How, Protocol, Result, Scale, Status, Subject
+from ..records import Element, Estimate, How, Protocol, Result, Scale, Status, Subject
+from ..results.call_digests import JudgeKey
 from ..results.combine import Kind
+from ..store import Judged
 
 _LONGEST_EXPLANATION = 120
+_NO_ERRORS: Mapping[JudgeKey, str] = MappingProxyType({})
 
 
 class Origin:
@@ -36,8 +42,9 @@ class Origin:
 
 @total_ordering
 class Verdict:
-    """How one item was judged. With several criteria, `criteria[NAME]` is the same for one of them; of a panel,
-    `judges[MODEL]` for one judge, and the verdict is the mean of their scores or the majority of their choices.
+    """How one item was judged. With several criteria, `criteria[NAME]` is the same for one of them; of a
+    panel, `judges[MODEL]` for one judge, and the verdict is the mean of their scores or the majority of their
+    choices.
 
     `float(verdict)` and comparisons with a number (or, of a choice, with a text) raise `NoScore` where the
     judgment failed.
@@ -49,6 +56,7 @@ class Verdict:
         results: Iterable[tuple[Result, Kind]],
         cost_usd: float | None = None,
         decided_by: str | None = "",
+        errors: Mapping[JudgeKey, str] = _NO_ERRORS,
     ) -> None:
         self.origin = origin
         self.by_judge = tuple(results)
@@ -56,10 +64,17 @@ class Verdict:
         """what the replies cost, in USD, whenever they were paid for; none where no price is known"""
         self.decided_by = decided_by
         """of a cascade: the judge that was sure enough; none: no judge was, and people should decide"""
+        self._errors = errors
         pooled = list(_pooled(origin, self.by_judge))
         self.results = tuple(result for result, _ in pooled)
-        self._scores = [result for result, kind in pooled if kind == "scores"]
+        self._labels = [result for result, kind in pooled if kind == "scores" and self._is_class(result)]
+        self._scores = [result for result, kind in pooled if kind == "scores" and not self._is_class(result)]
         self._choices = [result for result, kind in pooled if kind == "choices"]
+
+    def _is_class(self, result: Result) -> bool:
+        """Whether a criterion sorts by labels: the number of a label is not a score."""
+        scale = self.origin.scale_of(result.criterion)
+        return scale is not None and scale.is_nominal
 
     # One score or choice
 
@@ -80,26 +95,41 @@ class Verdict:
         return None if self.decided_by is None else self._one_score("normalized").normalized
 
     @property
-    def choice(self) -> Choice | None:
-        """`a`, `b` or `tie`; none where the judgment failed."""
+    def choice(self) -> str | None:
+        """`a`, `b` or `tie`, or the label of a protocol that sorts by labels; none where the judgment
+        failed."""
         __tracebackhide__ = True
+        if self._labels and not self._choices:
+            return self.label
         if len(self._choices) != 1:
             raise DataError(f"{self.protocol} gives no choice here. Use .score, or .criteria[…].score.")
         return None if self.decided_by is None else self._choices[0].choice
 
     @property
     def label(self) -> str | None:
-        """The label that the judge chose, of a protocol that sorts by labels; none where the judgment failed."""
+        """The label that the judge chose, of a protocol that sorts by labels; none where the judgment
+        failed."""
         __tracebackhide__ = True
-        if not any(self.origin.scale_of(result.criterion) for result in self._scores):
+        if not self._labels:
             raise DataError(f"{self.protocol} gives no label here. Use .score or .choice.")
-        return self._one_score("label").label
+        label = self._only(self._labels, "label").label
+        return None if self.decided_by is None else label
+
+    @property
+    def answer(self) -> Any:
+        """The choice or the label where there is one, otherwise the score; none where the judgment failed, or
+        where there was nothing to score."""
+        __tracebackhide__ = True
+        if not self.is_read:
+            return None
+        return self.choice if self.gives_choice else self.score
 
     # About the judgment
 
     @property
     def status(self) -> Status:
-        """`ok` where all requested scores and choices were read, else the status of the first that was not."""
+        """`ok` where all requested scores and choices were read, else the status of the first that was
+        not."""
         return next((result.status for result in self.results if result.status != "ok"), "ok")
 
     @property
@@ -121,6 +151,13 @@ class Verdict:
     def flags(self) -> tuple[str, ...]:
         """Flags of the prompt and the reply: `injection_suspected`, `order_conflict`, …"""
         return tuple(dict.fromkeys(flag for result in self.results for flag in result.flags))
+
+    @property
+    def error(self) -> str:
+        """Why there is no reply, of a judgment that failed without one; empty otherwise."""
+        failed = (result for result, _ in self.by_judge if result.status != "ok")
+        keys = ((result.protocol, result.model) for result in failed)
+        return next((self._errors[key] for key in keys if key in self._errors), "")
 
     @property
     def item(self) -> str:
@@ -146,7 +183,8 @@ class Verdict:
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """What a protocol with steps has checked one by one: claims, passages, points; empty without steps."""
+        """What a protocol with steps has checked one by one: claims, passages, points; empty without
+        steps."""
         from ..store import open_store
 
         with open_store(self.origin.store, write=False) as store:
@@ -177,8 +215,12 @@ class Verdict:
             for name in names
         }
 
+    def of_cascade(self, cost_usd: float | None, decided_by: str | None) -> Verdict:
+        """The same verdict of a judge of a cascade, with what all judges cost."""
+        return Verdict(self.origin, self.by_judge, cost_usd, decided_by, self._errors)
+
     def _part(self, results: Iterable[tuple[Result, Kind]]) -> Verdict:
-        return Verdict(self.origin, results, None, self.decided_by)
+        return Verdict(self.origin, results, None, self.decided_by, self._errors)
 
     @property
     def a(self) -> Verdict:
@@ -202,17 +244,22 @@ class Verdict:
 
     def _one_score(self, name: str) -> Result:
         __tracebackhide__ = True
-        if len(self._scores) == 1:
-            return self._scores[0]
         if not self._scores:
-            raise DataError(f"{self.protocol} gives a choice and no score. Use .choice.")
-        paths = [f".criteria[{result.criterion!r}]{_dot(result.subject)}.{name}" for result in self._scores]
-        raise DataError(f"{self.protocol} gives {len(paths)} scores. Choose one: {' or '.join(paths[:2])} …")
+            kind = "choice" if self._choices else "label"
+            raise DataError(f"{self.protocol} gives a {kind} and no score. Use .{kind}.")
+        return self._only(self._scores, name)
+
+    def _only(self, results: Sequence[Result], name: str) -> Result:
+        __tracebackhide__ = True
+        if len(results) == 1:
+            return results[0]
+        paths = [f".criteria[{result.criterion!r}]{_dot(result.subject)}.{name}" for result in results]
+        raise DataError(f"{self.protocol} gives {len(paths)} {name}s. Choose one: {' or '.join(paths[:2])} …")
 
     @property
-    def is_choice(self) -> bool:
-        """Whether the answer is a choice between two responses, and no score."""
-        return bool(self._choices) and not self._scores
+    def gives_choice(self) -> bool:
+        """Whether there is a choice between two responses or a label, maybe beside scores."""
+        return bool(self._choices or self._labels)
 
     @property
     def is_read(self) -> bool:
@@ -224,33 +271,46 @@ class Verdict:
         return ", ".join(self._words()) or "nothing"
 
     def _words(self) -> Iterable[str]:
-        is_single = len(self._scores) == 1
+        if self.decided_by is None and self.status == "ok":
+            yield "undecided"
+            return
+        is_single = len(self._scores) + len(self._labels) == 1
         for result in self._choices:
             yield f"choice {result.choice or 'none'}"
+        for result in self._labels:
+            yield f"{'' if is_single else f'{result.criterion} '}{result.label or 'none'}"
         for result in self._scores:
             name = "" if is_single else f"{result.criterion}{_dot(result.subject)} "
             yield f"{name}{'none' if result.value is None else f'{result.value:g}'}"
 
     # As a number
 
-    def _failure(self) -> NoScore:
-        reason = "no judge was sure enough" if self.status == "ok" else f"the judgment failed ({self.status})"
-        return NoScore(f"{self.protocol} has no score for {self.item}: {reason}. Look at .status first.")
+    def failure(self) -> NoScore:
+        """What is raised where a number or an answer is needed and there is none."""
+        reason = f"the judgment failed ({self.status})" + (f": {self.error}" if self.error else "")
+        if self.status == "ok":
+            reason = "no judge was sure enough" if self.decided_by is None else "there was nothing to score"
+        why = reason.removesuffix(".")
+        return NoScore(f"{self.protocol} has no score for {self.item}: {why}. Look at .status first.")
 
     def __float__(self) -> float:
         __tracebackhide__ = True
         score = self.score
         if score is None:
-            raise self._failure()
+            raise self.failure()
         return float(score)
 
     def _answer(self, other: object) -> Any:
         """What is compared with a number or a text; a failure raises."""
         __tracebackhide__ = True
         if isinstance(other, str):
-            answer = self.choice if self._choices else self.label
+            if self._scores and not self._choices and not self._labels:
+                raise DataError(
+                    f"{self.protocol} gives a score. Compare it with a number, not with {other!r}."
+                )
+            answer = self.choice
             if answer is None:
-                raise self._failure()
+                raise self.failure()
             return answer
         return float(self) if isinstance(other, int | float | Verdict) else NotImplemented
 
@@ -329,27 +389,46 @@ class Verdicts(list[Verdict]):
         return [verdict for verdict in self if not verdict.is_read]
 
     def _estimate(self, criterion: str) -> Estimate:
-        from ..stats import mean_interval, wilson
+        from ..analysis.report.cells import NO_MEAN
+        from ..stats import wilson
+        from ..stats.arrays import undefined
 
         parts = [part for verdict in self if (part := verdict.criteria.get(criterion)) is not None]
-        scores = [score for part in parts for score in part._scores]
-        if not scores:
-            choices = [result.choice for part in parts for result in part._choices]
-            read = [{"a": 1.0, "b": 0.0, "tie": 0.5}[choice] for choice in choices if choice is not None]
-            share = wilson(sum(read), len(read), n_failed=len(choices) - len(read))
-            return structs.replace(share, method=f"{share.method}, a tie is half a win") if read else share
-        values = [score.value for score in scores if score.value is not None]
-        groups = [
-            (score.group is None, score.group or score.item) for score in scores if score.value is not None
-        ]
-        is_ungrouped = len(set(groups)) == len(groups)
-        scale = parts[0].origin.scale_of(criterion)
-        limits = (
-            (scale.low, scale.high) if scale and scale.low is not None and scale.high is not None else None
-        )
-        return mean_interval(
-            values, None if is_ungrouped else groups, len(scores) - len(values), limits=limits
-        )
+        decided = [part for part in parts if part.decided_by is not None]
+        n_undecided = len(parts) - len(decided)
+        if any(part._labels for part in parts):
+            labels = [result.label for part in decided for result in part._labels]
+            n_read = sum(label is not None for label in labels)
+            return undefined(NO_MEAN, n=n_read, n_failed=len(labels) - n_read + n_undecided, unit="item")
+        if any(part._scores for part in parts):
+            scale = parts[0].origin.scale_of(criterion)
+            scores = [score for part in decided for score in part._scores]
+            return _mean(scores, n_undecided, scale.limits if scale is not None else None)
+        choices = [result.choice for part in decided for result in part._choices]
+        read = [{"a": 1.0, "b": 0.0, "tie": 0.5}[choice] for choice in choices if choice is not None]
+        share = wilson(sum(read), len(read), n_failed=len(choices) - len(read) + n_undecided)
+        return structs.replace(share, method=f"{share.method}, a tie is half a win") if read else share
+
+
+def _mean(scores: Sequence[Result], n_undecided: int, limits: tuple[float, float] | None) -> Estimate:
+    """The mean of the scores; one without a value that did not fail is undefined."""
+    from ..stats import mean_interval
+
+    read = [score for score in scores if score.value is not None or score.status == "ok"]
+    values = [math.nan if score.value is None else score.value for score in read]
+    groups = [(score.group is None, score.group or score.item) for score in read]
+    is_ungrouped = len(set(groups)) == len(groups)
+    n_failed = len(scores) - len(read) + n_undecided
+    return mean_interval(values, None if is_ungrouped else groups, n_failed, limits=limits)
+
+
+def errors_of(calls: Iterable[Judged]) -> dict[JudgeKey, str]:
+    """The first error of each judge among the calls of an item."""
+    errors: dict[JudgeKey, str] = {}
+    for call in calls:
+        if call.error is not None:
+            errors.setdefault((call.about.protocol, call.about.model), call.error.message)
+    return errors
 
 
 def _number(other: object) -> Any:

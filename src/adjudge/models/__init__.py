@@ -5,15 +5,18 @@ imported with the first request.
 """
 
 from .alias import check_alias, named
-from .base import Form, Model, Parameters, Probe
+from .base import Capabilities, Form, Model, Parameters
 from .fake import FakeModel, Line
 from .local import LocalModel, on_ray
 from .network import Network
 from .prices import Price
 from .replay import ReplayModel
+from .retirement import Ending
 from .spec import forms, parse_model, takes_key, takes_price
 
 __all__ = [
+    "Capabilities",
+    "Ending",
     "FakeModel",
     "Form",
     "Line",
@@ -22,7 +25,6 @@ __all__ = [
     "Network",
     "Parameters",
     "Price",
-    "Probe",
     "ReplayModel",
     "check_alias",
     "forms",

@@ -17,7 +17,8 @@ def check_alias(alias: str) -> str:
     """The alias; `ModelError` where it cannot be one."""
     if not _ALIAS.fullmatch(alias) or alias in _RESERVED:
         raise ModelError(
-            f"'{alias:.80}' cannot name a model. Use a letter, then up to 39 letters, digits, '.', '_' or '-'."
+            f"'{alias:.80}' cannot name a model. Use a letter, then up to 39 letters, digits, '.', '_' or"
+            " '-'."
         )
     return alias
 

@@ -38,7 +38,7 @@ class _Request(Struct, omit_defaults=True):
     model: str
     max_tokens: int
     messages: list[Message | dict[str, Any]]
-    system: str = ""
+    system: str | list[dict[str, Any]] = ""
     temperature: float | None = None
     tools: list[dict[str, Any]] | None = None
     tool_choice: dict[str, str] | None = None
@@ -97,6 +97,10 @@ def _image_part(image: Image) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
+def _kept(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+
+
 class AnthropicModel(RemoteModel):
     """A model behind Anthropic's messages API."""
 
@@ -125,11 +129,13 @@ class AnthropicModel(RemoteModel):
                 {"name": _TOOL, "description": "Give the answer.", "input_schema": params.schema}
             ]
             request.tool_choice = {"type": "tool", "name": _TOOL}
+        self._mark_shared(call, request)
         request.stream = self._streams
         if params.reasoning_effort is not None and "output_config" not in self._changes:
             request.output_config = {"effort": params.reasoning_effort}
         if params.thinking_tokens is not None and "thinking" not in self._changes:
-            # A model that thinks takes no temperature and no forced tool; the budget is a part of the longest reply.
+            # A model that thinks takes no temperature and no forced tool; the budget is a part of the longest
+            # reply.
             request.thinking = {"type": "enabled", "budget_tokens": params.thinking_tokens}
             request.max_tokens += params.thinking_tokens
             request.temperature = None
@@ -138,6 +144,25 @@ class AnthropicModel(RemoteModel):
         if params.seed is not None:
             self._leave_out("seed", params.seed)
         return _encode(request)
+
+    def _mark_shared(self, call: Call, request: _Request) -> None:
+        """Mark the end of what all calls of this kind begin with, for Anthropic to keep."""
+        first = request.messages[0] if request.messages else None
+        system = str(request.system)
+        if not isinstance(first, Message):
+            return
+        n_shared = self.prompt_cache.shared(call, f"{system}\0{first.content}") - len(system) - 1
+        if n_shared < -1 or not self.prompt_cache.may_mark(call):
+            return
+        # A word is not cut: what is kept ends where the judged text begins.
+        at = max(first.content.rfind(sign, 0, max(0, n_shared)) for sign in "\n ") + 1
+        if at > 0 and first.content[at:].strip():
+            request.messages[0] = {
+                "role": first.role,
+                "content": [_kept(first.content[:at]), {"type": "text", "text": first.content[at:]}],
+            }
+        elif system:
+            request.system = [_kept(system)]
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         try:
@@ -169,6 +194,7 @@ class AnthropicModel(RemoteModel):
         tokens_out = token_count(usage.output_tokens)
         finish = answer.stop_reason and _FINISH.get(answer.stop_reason, answer.stop_reason)
         reply = self._made(call, (text, reasoning), (tokens_in, tokens_out), seconds, finish)
+        reply = self._with_cache(call, reply, counts[1], counts[2])
         return structs.replace(reply, model_name=answer.model or "")
 
 

@@ -21,6 +21,7 @@ from .prices import Price
 
 if TYPE_CHECKING:
     from .batch_apis.base import BatchApi
+    from .retirement import Ending
 
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(("rate_limited", "server", "transport", "timeout"))
@@ -58,14 +59,14 @@ class Parameters(Struct, frozen=True):
     is_cut_off: Callable[[Reply], bool] | None = None
     """whether a reply that ends at the token limit lacks its answer"""
     more_room: bool = False
-    """whether a reply that lacks its answer for want of tokens is requested once more with a larger limit"""
+    """whether a reply that was cut off before its answer is requested once more with a larger limit"""
     reasoning_effort: str | None = None
     """how much a reasoning model thinks: low, medium, high, or another word that the model knows"""
     thinking_tokens: int | None = None
     """the most tokens that a model may think, for models that take a number"""
 
 
-class Probe(Struct, frozen=True):
+class Capabilities(Struct, frozen=True):
     """The capabilities of a model, found by calling it; `notes` says why one is missing."""
 
     answers: bool
@@ -81,7 +82,8 @@ class Model(ABC):
     """A judge. One object serves concurrent calls within one event loop."""
 
     name: str
-    """what calls, results and reports call it: the alias that the user gave, or else the spec; it contains no secret"""
+    """what calls, results and reports call it: the alias that the user gave, or else the spec; it contains no
+    secret"""
     settings: ModelSettings | None = None
     """parameters of this model alone; none where it has none"""
     endpoint: str = ""
@@ -109,6 +111,11 @@ class Model(ABC):
     gives_likelihood: bool | None = False
     """whether it can score the log-probability of a given text; none: unknown until it is probed"""
 
+    ending: Ending | None = None
+    """when its provider ends it; none where no end is known"""
+    plugin: str = ""
+    """the package and version of the plug-in that opened it; empty where it is built in"""
+
     def __init__(self, name: str, price: Price | None = None) -> None:
         self.name = self.spec = name
         self.price = price
@@ -125,6 +132,11 @@ class Model(ABC):
     def questions_a_call(self) -> int:
         """How many typed questions one call may ask; 0 where it is asked in prose."""
         return self.most_questions if self.asks_questions else 0
+
+    @property
+    def trouble(self) -> str:
+        """Why calls wait for its hosts now, with the remedy; empty where they do not."""
+        return ""
 
     @property
     def identity(self) -> str:
@@ -159,17 +171,23 @@ class Model(ABC):
             return None
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6
 
-    async def probe(self) -> Probe:
+    async def probe(self) -> Capabilities:
         """The model's capabilities: an answer, log-probabilities, a schema; at most one call for each."""
         call = _probe_call(self)
         reply = await self.ask(call, Parameters(max_tokens=_PROBE_MAX_TOKENS))
         if reply.error is not None:
-            return Probe(False, notes=(reply.error.message,))
+            return Capabilities(False, notes=(reply.error.message,))
         notes: list[str] = []
         logprobs = await _probe_logprobs(self, call, notes)
         schema = await _probe_schema(self, notes)
         notes += [*self.adjustments, *self.warnings]
-        return Probe(True, logprobs, schema, reply.model_name, reply.fingerprint, reply.seconds, tuple(notes))
+        return Capabilities(
+            True, logprobs, schema, reply.model_name, reply.fingerprint, reply.seconds, tuple(notes)
+        )
+
+    async def find_ending(self) -> None:
+        """Ask the provider when the model ends, where the provider says so; never an error."""
+        return
 
     async def probe_logprobs(self) -> bool:
         """Whether the model returns log-probabilities, found with one call."""
@@ -246,8 +264,8 @@ async def _probe_schema(model: Model, notes: list[str]) -> bool | None:
     if reply.error is not None:
         notes.append(reply.error.message)
         return None
-    if "schema" in model.refused:
-        return False
+    if "schema" in model.refused or any(note.startswith("schema is ") for note in model.adjustments):
+        return False  # its note says why
     try:
         msgspec.json.decode(reply.text, type=dict[str, int])
     except msgspec.DecodeError:

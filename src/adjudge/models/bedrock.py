@@ -1,7 +1,8 @@
 """Amazon Bedrock's Converse API: wire formats, and the signature of a request (Signature Version 4).
 
-With an API key (`AWS_BEARER_TOKEN_BEDROCK`) a request carries the key; otherwise it is signed with the access key of the
-environment, and the secret itself is never sent. No file of credentials is read. There are no log-probabilities and no seed.
+With an API key (`AWS_BEARER_TOKEN_BEDROCK`) a request carries the key; otherwise it is signed with the access
+key of the environment, and the secret itself is never sent. No file of credentials is read. There are no
+log-probabilities and no seed.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class BedrockModel(RemoteModel):
         credentials = Credentials(
             _variable("AWS_ACCESS_KEY_ID"), key.reveal(), os.environ.get("AWS_SESSION_TOKEN", "").strip()
         )
-        scope = Scope(region_of(self._host), SERVICE)
+        scope = SigningScope(region_of(self._host), SERVICE)
         return {**headers, **signature("POST", self._url, {}, body, credentials, scope, datetime.now(UTC))}
 
     def _secrets(self, key: Secret | None) -> list[Secret]:
@@ -178,7 +179,8 @@ class BedrockModel(RemoteModel):
 
 
 def region_of(host: str) -> str:
-    """The region of a host of Bedrock; for another address, such as a private one, that of the environment."""
+    """The region of a host of Bedrock; for another address, such as a private one, that of the
+    environment."""
     match = re.match(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.", host)
     if match:
         return match[1]
@@ -204,7 +206,7 @@ class Credentials(NamedTuple):
     session_token: str = ""
 
 
-class Scope(NamedTuple):
+class SigningScope(NamedTuple):
     region: str
     service: str
 
@@ -218,10 +220,11 @@ def signature(
     headers: Mapping[str, str],
     body: bytes,
     credentials: Credentials,
-    scope: Scope,
+    scope: SigningScope,
     when: datetime,
 ) -> dict[str, str]:
-    """The headers that sign a request: its date, the session token where there is one, and the authorization."""
+    """The headers that sign a request: its date, the session token where there is one, and the
+    authorization."""
     date = when.strftime("%Y%m%dT%H%M%SZ")
     added = {"x-amz-date": date}
     if credentials.session_token:

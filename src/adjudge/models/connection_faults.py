@@ -1,4 +1,5 @@
-"""Faults of connections: refused, lost, an unknown host, a proxy that opens no tunnel, a certificate that is not valid."""
+"""Faults of connections: refused, lost, an unknown host, a proxy that opens no tunnel, a certificate that is
+not valid."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import socket
 import aiohttp
 
 from .http_errors import Fault, proxy_requires_credentials
-from .request_target import Target
+from .request_target import RequestTarget
 
 
 class NoCertificates(Exception):
@@ -20,28 +21,31 @@ def bad_request(address: str, error: ValueError) -> Fault:
     return Fault("transport", f"{address[:200]}: {error}", is_final=True, is_unreached=True)
 
 
-def connection_lost(target: Target, reason: str) -> Fault:
+def connection_lost(target: RequestTarget, reason: str) -> Fault:
     return Fault("transport", f"{target.name}: connection lost: {reason}", True)
 
 
-def connection_fault(target: Target, error: Exception) -> Fault:
+def connection_fault(target: RequestTarget, error: Exception) -> Fault:
     """The fault of a connection that was not made."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         message = _certificate_error(target, error.certificate_error)
         return Fault("transport", message, is_final=True, is_unreached=True)
     is_final = isinstance(error, NoCertificates)
     return Fault(
-        "transport", f"{target.name}: {reason_of(error)}", not is_final, is_final=is_final, is_unreached=True
+        "transport", f"{target.name}: {fault_text(error)}", not is_final, is_final=is_final, is_unreached=True
     )
 
 
-def proxy_fault(target: Target, status: int) -> Fault:
+def proxy_fault(target: RequestTarget, status: int) -> Fault:
     """The fault of a proxy that opens no tunnel."""
     proxy = target.proxy
     assert proxy is not None
     if status == 407:
         return proxy_requires_credentials(proxy.shown, proxy.variable)
-    message = f"the proxy {proxy.shown} ({proxy.variable}) opens no connection to {target.shown}: it answered {status}"
+    message = (
+        f"the proxy {proxy.shown} ({proxy.variable}) opens no connection to {target.shown}: it answered"
+        f" {status}"
+    )
     if 400 <= status < 500:
         advice = f"Ask for access, or add {target.host} to NO_PROXY to connect directly."
         return Fault("transport", f"{message}. {advice}", is_final=True, is_unreached=True, status=0)
@@ -52,7 +56,7 @@ _OTHER_HOST = (62, 64)
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH"""
 
 
-def _certificate_error(target: Target, error: Exception) -> str:
+def _certificate_error(target: RequestTarget, error: Exception) -> str:
     """Why a certificate was refused, and how a private authority is trusted."""
     reason = getattr(error, "verify_message", "").rstrip(".") or str(error)[:200]
     message = f"{target.name}: its certificate is not valid ({reason})."
@@ -60,11 +64,14 @@ def _certificate_error(target: Target, error: Exception) -> str:
     if getattr(error, "verify_code", 0) in _OTHER_HOST:
         return f"{message} Use the host name that is in the certificate"
     if used:
-        return f"{message} The authorities that are trusted are those in SSL_CERT_FILE ({used[:200]}): add the one that signed it"
+        return (
+            f"{message} The authorities that are trusted are those in SSL_CERT_FILE ({used[:200]}): add the"
+            " one that signed it"
+        )
     return f"{message} If a private authority signed it, set SSL_CERT_FILE to a PEM file with its certificate"
 
 
-def reason_of(error: BaseException) -> str:
+def fault_text(error: BaseException) -> str:
     """The short text of an exception; it contains nothing of the request."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
@@ -75,5 +82,8 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:200]
     if isinstance(error, aiohttp.ClientResponseError):
-        return f"this is not a valid HTTP response ({error.message.splitlines()[0][:60] if error.message else ''})"
+        return (
+            "this is not a valid HTTP response"
+            f" ({error.message.splitlines()[0][:60] if error.message else ''})"
+        )
     return (str(error) or type(error).__name__)[:200]

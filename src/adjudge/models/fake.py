@@ -6,9 +6,9 @@
 
 A line with `match` answers the calls whose last message contains that text; of several lines with the same
 `match` each is used once, and the last one from then on. Lines without `match` answer all other calls, each
-once, in the order of the calls; after the last one there is no reply. `error` is a kind of `ReplyError`; `auth`
-and `quota` stop a run as they do with a real judge. `seconds` is how long the reply takes. Words are counted
-as tokens, so that a price gives a cost.
+once, in the order of the calls; after the last one there is no reply. `error` is a kind of `ReplyError`;
+`auth` and `quota` stop a run as they do with a real judge. `seconds` is how long the reply takes. Words are
+counted as tokens, so that a price gives a cost.
 """
 
 from __future__ import annotations

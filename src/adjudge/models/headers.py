@@ -11,7 +11,8 @@ from .remote import RemoteModel
 from .replicas import Replicas
 
 _NOT_HEADERS = frozenset(
-    ("host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "te", "upgrade")
+    ("host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "te",
+    "upgrade")
 )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""An HTTP client for two kinds of request: post a body, get a bounded response or a fault; and, for batch APIs, send
-once with any method, from a file of any size or into one.
+"""An HTTP client for two kinds of request: post a body, get a bounded response or a fault; and, for batch
+APIs, send once with any method, from a file of any size or into one.
 
-Connections, TLS, proxies and parsing are aiohttp's. Here are the rules of a judge's host: redirects are not followed,
-cookies are not used, responses are bounded in size and time, and every outcome is a `Response` or a `Fault`. Nothing is
-raised and nothing retried, except that a post on a kept connection that the host has closed is sent again on a new one;
-a request that is sent once always has a new connection. Proxies are those of the environment (`proxies`), certificates
-those of OpenSSL with SSL_CERT_FILE and SSL_CERT_DIR.
+Connections, TLS, proxies and parsing are aiohttp's. Here are the rules of a judge's host: redirects are not
+followed, cookies are not used, responses are bounded in size and time, and every outcome is a `Response` or a
+`Fault`. Nothing is raised and nothing retried, except that a post on a kept connection that the host has
+closed is sent again on a new one; a request that is sent once always has a new connection. Proxies are those
+of the environment (`proxies`), certificates those of OpenSSL with SSL_CERT_FILE and SSL_CERT_DIR.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .connection_faults import (
     bad_request,
     connection_fault,
     connection_lost,
+    fault_text,
     proxy_fault,
-    reason_of,
 )
 from .host_lookup import Lookup, Resolver, host_addresses
 from .http_errors import Fault, Response, proxy_requires_credentials
-from .request_target import Target, target_of
+from .request_target import RequestTarget, target_of
 
 LARGEST_RESPONSE = 32_000_000
 """Bytes, decompressed."""
@@ -83,7 +83,7 @@ class Transport:
     def __init__(self, idle_seconds: float, look_up: Lookup = host_addresses) -> None:
         self._idle_seconds = idle_seconds
         self._resolver = Resolver(look_up)
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, RequestTarget] = {}
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         """by whether connections are kept"""
         self._tls: ssl.SSLContext | None = None
@@ -120,8 +120,8 @@ class Transport:
         file: Sequence[bytes | Path] = (),
         sink: IO[bytes] | None = None,
     ) -> Response | Fault:
-        """The response to a request that is sent once. `file` are pieces of the body, each bytes or a file; the body of a
-        response with status 200 goes to `sink`."""
+        """The response to a request that is sent once. `file` are pieces of the body, each bytes or a file;
+        the body of a response with status 200 goes to `sink`."""
         pieces = file or (body,)
         try:
             target = target_of(address)
@@ -160,14 +160,15 @@ class Transport:
         except aiohttp.ServerDisconnectedError:
             return _Unanswered(connection_lost(target, "it closed the connection"))
         except aiohttp.ClientOSError as error:
-            return _Unanswered(connection_lost(target, reason_of(error)))
+            return _Unanswered(connection_lost(target, fault_text(error)))
         except aiohttp.ClientPayloadError:
             return connection_lost(target, "it closed the connection in the middle of a response")
         except (Malformed, aiohttp.ClientError, OSError) as error:
-            return connection_lost(target, reason_of(error))
+            return connection_lost(target, fault_text(error))
 
     async def _ask(self, request: _Request) -> Response | Fault:
-        """One request and its response; raises what aiohttp raises, `Malformed`, `TooLarge` and `_Stalled`."""
+        """One request and its response; raises what aiohttp raises, `Malformed`, `TooLarge` and
+        `_Stalled`."""
         target, proxy = request.target, request.target.proxy
         headers = request.headers
         if proxy is not None and not target.is_secure:
@@ -287,7 +288,8 @@ class _Progress:
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that knows the address of the host: its connection may be released before its head is read."""
+    """A response that knows the address of the host: its connection may be released before its head is
+    read."""
 
     peer = ""
 
@@ -301,7 +303,7 @@ class _Request(Struct, frozen=True):
     """One request, with the seconds that it may take."""
 
     method: str
-    target: Target
+    target: RequestTarget
     headers: Mapping[str, str]
     body: bytes | AsyncIterator[bytes]
     seconds: float

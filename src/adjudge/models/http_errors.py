@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from ..errors import sentences
 from ..records import ErrorKind
 from .response_bodies import streamed
 from .retry_after import stated_wait
@@ -56,18 +57,30 @@ class Response(NamedTuple):
 
 
 _QUOTA = re.compile(
-    r"insufficient_quota|billing_(?:hard_limit|not_active)|exceeded your current quota|credit balance is too low"
+    r"insufficient_quota|billing_(?:hard_limit|not_active)|exceeded your current quota|credit balance is"
+    r" too low"
     r"|insufficient (?:credits?|balance|funds)|out of credits",
     re.IGNORECASE,
 )
 
 
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|string_above_max_length|exceed_context_size|request_too_large|context (?:length|window|size)"
-    r"|prompt is too long|input (?:is )?too long|too many (?:input )?tokens|request too large|reduce the length"
-    r"|maximum (?:input|prompt) length",
+    r"context_length_exceeded|string_above_max_length|exceed_context_size|request_too_large|context"
+    r" (?:length|window|size)"
+    r"|prompt is too long|input (?:is )?too long|too many (?:input )?tokens|request too large|reduce the"
+    r" length"
+    r"|maximum (?:input|prompt) length|token count\b.{0,40}exceed|\btokens`? \+ .{0,30}must be <="
+    r"|must have less than \d+ tokens",
     re.IGNORECASE,
 )
+
+
+_EXCEEDED = re.compile(
+    r"context_length_exceeded|exceed_context_size|exceed\w* (?:\w+ ){0,3}context (?:length|window|size)",
+    re.IGNORECASE,
+)
+"""Servers that answer 500 to a prompt that is too long, such as llama-cpp-python: asked again, they would
+answer the same."""
 
 
 _FILTERED = re.compile(
@@ -101,7 +114,7 @@ def _error_body(value: Any) -> ErrorBody:
     return ErrorBody(str(value.get("message") or value.get("msg") or ""), " ".join(codes), str(param or ""))
 
 
-def shown(body: bytes) -> str:
+def printable_start(body: bytes) -> str:
     """The beginning of a body as one printable line."""
     text = body[: SHOWN * 4].decode("utf-8", "replace")
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -112,12 +125,14 @@ def fault_of(response: Response, host: str) -> Fault:
     """The fault in a response with a status other than 200."""
     status = response.status
     words = error_body(response.body)
-    text = shown(words.message.encode("utf-8", "replace") if words.message else response.body)
+    text = printable_start(words.message.encode("utf-8", "replace") if words.message else response.body)
     what = f"{host} answered {status}: {text}" if text else f"{host} answered {status} without a message"
     if 300 <= status < 400:
         return _redirect(response, host)
     if 400 <= status < 500:
         return _refused(response, words, what, host)
+    if status >= 500 and _EXCEEDED.search(f"{words.code} {words.message}"):
+        return Fault("too_long", what, status=status, error_body=words)
     if status >= 500:
         is_overload = status in (503, 529)
         wait = stated_wait(response.headers) if is_overload else None
@@ -129,13 +144,13 @@ def _redirect(response: Response, host: str) -> Fault:
     # Only the target's host is shown: an address may contain a token.
     target = re.match(r"(https?://)?(?:[^/@?#]*@)?([^/?#]*)", response.headers.get("location", ""))
     to = (
-        shown((target[2] if target and target[1] else "").encode("utf-8", "replace"))
+        printable_start((target[2] if target and target[1] else "").encode("utf-8", "replace"))
         or "another address on the same host"
     )
     return Fault(
         "bad_reply",
-        f"{host} answered {response.status} and points to {to}. Redirects are not followed, because the key belongs to "
-        f"{host} alone. Give the correct address of the model.",
+        f"{host} answered {response.status} and points to {to}. Redirects are not followed, because the key"
+        f" belongs to {host} alone. Give the correct address of the model.",
         is_final=True,
         status=response.status,
     )
@@ -148,7 +163,10 @@ def _refused(response: Response, words: ErrorBody, what: str, host: str) -> Faul
     if status == 402 or (status in (400, 403, 429) and _QUOTA.search(text)):
         advice = "Add credit, then run the same command again to resume."
         return Fault(
-            "quota", f"{what}. The quota of this key is used up. {advice}", is_final=True, status=status
+            "quota",
+            sentences(what, "The quota of this key is used up.", advice),
+            is_final=True,
+            status=status,
         )
     if status == 413 or (status in (400, 422, 429) and _TOO_LONG.search(text)):
         return Fault("too_long", what, status=status, error_body=words)
@@ -158,14 +176,18 @@ def _refused(response: Response, words: ErrorBody, what: str, host: str) -> Faul
         # Without the host's message, which often quotes a part of the key.
         return Fault("auth", f"{host} refused the key (401)", is_final=True, status=status)
     if status == 403:
-        return Fault("auth", f"{what}. The key does not permit this", is_final=True, status=status)
+        advice = "The key does not permit this: use another one, or give this one the right to use the model."
+        return Fault("auth", sentences(what, advice), is_final=True, status=status)
     if status == 429:
         return Fault(
             "rate_limited", what, True, stated_wait(response.headers), is_overload=True, status=status
         )
     if status in (404, 405, 410):
         return Fault(
-            "bad_reply", f"{what}. Check the address and the name of the model.", is_final=True, status=status
+            "bad_reply",
+            sentences(what, "Check the address and the name of the model."),
+            is_final=True,
+            status=status,
         )
     if status in (408, 409, 425):
         return Fault("timeout" if status == 408 else "server", what, True, status=status)
@@ -198,7 +220,7 @@ def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
             return fault_of(Response(code, headers, body), host)
         return Fault(
             "server",
-            f"{host} answered 200 with an error: {shown(words.message.encode())}",
+            f"{host} answered 200 with an error: {printable_start(words.message.encode())}",
             True,
             error_body=words,
         )
@@ -209,14 +231,17 @@ def no_reply_in(body: bytes, headers: Mapping[str, str], host: str) -> Fault:
         kind = headers.get("content-type", "no content type")[:60]
         return Fault(
             "bad_reply",
-            f"{host} answered with a web page ({kind}) instead of a reply, perhaps from a login page or a proxy: {shown(body)}",
+            f"{host} answered with a web page ({kind}) instead of a reply, perhaps from a login page or a"
+            f" proxy: {printable_start(body)}",
             True,
             # If no reply has ever come, the page is from some other server.
             is_unreached=True,
         )
     if start == b"{" and _is_json(body):
-        return Fault("bad_reply", f"{host} answered with JSON that is not a reply: {shown(body)}", True)
-    return Fault("transport", f"{host} answered with invalid JSON: {shown(body)}", True)
+        return Fault(
+            "bad_reply", f"{host} answered with JSON that is not a reply: {printable_start(body)}", True
+        )
+    return Fault("transport", f"{host} answered with invalid JSON: {printable_start(body)}", True)
 
 
 def _is_json(body: bytes) -> bool:

@@ -2,9 +2,9 @@
 
 Two extensions of the completions API return them: `echo` with `logprobs`, and vLLM's `prompt_logprobs`. Many
 servers accept these parameters and do something else without an error: llama.cpp ignores `echo`, so that the
-log-probability of a generated word would be mistaken for that of the text. So a probe first checks that the text
-comes back, that likely words are likely, and that a token has the same probability whether it is generated or
-given.
+log-probability of a generated word would be mistaken for that of the text. So a probe first checks that the
+text comes back, that likely words are likely, and that a token has the same probability whether it is
+generated or given.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ FORMS: tuple[Form, ...] = ("echo", "prompt_logprobs")
 KNOWN_TEXT = "The capital of France is the city of"
 SCRAMBLED = "of city the is France of capital The"
 TOLERANCE = 0.3
-"""Nats. Servers round differently when they generate and when they score; an offset by one token differs by several."""
+"""Nats. Servers round differently when they generate and when they score; an offset by one token differs by
+several."""
 
 _LEAST_GAP = 0.5
 """Nats per token by which a sentence is likelier than its words in reverse, even for the weakest models."""
@@ -138,7 +139,8 @@ class Likelihoods:
         self._unconditional_means: OrderedDict[str, float] = OrderedDict()
 
     async def ask(self, call: Call, params: Parameters) -> Reply:
-        """The log-probabilities of the call's targets. `ModelError` where the server does not support them."""
+        """The log-probabilities of the call's targets. `ModelError` where the server does not support
+        them."""
         passages = passages_of(call)
         if not all(passage.target.strip() for passage in passages):
             return failed(call, "bad_reply", "the text to be scored is empty: it has no likelihood")
@@ -181,7 +183,8 @@ class Likelihoods:
         if tuple(token.token for token in tokens[:n_before]) != before or len(tokens) == n_before:
             raise _Unscored(
                 failed(
-                    call, "bad_reply", "a token spans the end of the prompt and the start of the text, so the likelihood of the "
+                    call, "bad_reply", "a token spans the end of the prompt and the start of the text, so "
+                                       "the likelihood of the "
                     "text cannot be computed. This is rare for a text that starts with a letter.",
                 )
             )  # fmt: skip
@@ -230,9 +233,9 @@ class Likelihoods:
                     problems[form] = problem
                 self._refusal = "; ".join(f"{form}: {problem}" for form, problem in problems.items())
         raise ModelError(
-            f"{self._completions.name} does not return the likelihood of a given text ({self._refusal}). vLLM's server does; "
-            "llama.cpp's and Ollama's do not. Judge by likelihood on this machine: -m local, or -m local:FILE.gguf "
-            "for another model."
+            f"{self._completions.name} does not return the likelihood of a given text ({self._refusal})."
+            " vLLM's server does; llama.cpp's and Ollama's do not. Judge by likelihood on this machine: -m"
+            " local, or -m local:FILE.gguf for another model."
         )
 
     async def _problem(self, params: Parameters) -> str:

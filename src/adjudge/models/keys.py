@@ -22,7 +22,8 @@ SHORTEST_IN_REPLY = 16
 
 
 SHORTEST_PART = 8
-"""So many characters of a key in a row, beyond the prefix that all keys of a provider share, count as the key."""
+"""So many characters of a key in a row, beyond the prefix that all keys of a provider share, count as the
+key."""
 
 
 _PREFIX = re.compile(r"[A-Za-z]{1,6}[-_](?:[a-z]{1,5}[0-9]{0,2}-)*|AIza")
@@ -83,14 +84,14 @@ class Secret:
 
     @cached_property
     def _parts(self) -> frozenset[str]:
-        """Every run of `SHORTEST_PART` characters of a key, without runs of letters alone: those may be words."""
+        """Every run of `SHORTEST_PART` characters of a key, without those that may be words."""
         value = self.__value
         if len(value) < SHORTEST_IN_REPLY:
             return frozenset()
         prefix = _PREFIX.match(value)
         starts = range(prefix.end() if prefix else 0, len(value) - SHORTEST_PART + 1)
         runs = (value[start : start + SHORTEST_PART] for start in starts)
-        return frozenset(run for run in runs if any(letter.isdigit() for letter in run))
+        return frozenset(run for run in runs if not _may_be_word(run))
 
     def _parts_in(self, text: str) -> list[tuple[int, int]]:
         """Where a part of the key stands in a text, each as long as the text agrees with the key."""
@@ -135,6 +136,11 @@ class Secret:
             if raw in body:
                 body = body.replace(raw, HIDDEN.encode())
         return body
+
+
+def _may_be_word(run: str) -> bool:
+    """Whether a run of characters has no digit, and no capital inside."""
+    return not any(letter.isdigit() for letter in run) and run in (run.lower(), run.upper(), run.title())
 
 
 def _escapes(letter: str) -> str:

@@ -23,7 +23,8 @@ class Passage(NamedTuple):
 def passages_of(call: Call) -> list[Passage]:
     """The passages to score in a likelihood call. Messages become one text to be continued.
 
-    Without a chat template: it would make the text a reply to a turn, and models without one could not be used.
+    Without a chat template: it would make the text a reply to a turn, and models without one could not be
+    used.
     """
     passages: list[Passage] = []
     before: list[str] = []
@@ -38,7 +39,8 @@ def passages_of(call: Call) -> list[Passage]:
 
 
 def likelihood_details(unconditional: Sequence[float | None], n_tokens: Sequence[int]) -> str:
-    """The text of a likelihood reply: JSON with the unconditional mean, and the length of each of several targets."""
+    """The text of a likelihood reply: JSON with the unconditional mean, and the length of each of several
+    targets."""
     known = [value for value in unconditional if value is not None]
     details: dict[str, object] = {}
     if known and len(known) == len(unconditional):

@@ -17,8 +17,8 @@ DEFAULT_CONCURRENCY = 64
 class Network:
     """The limiters and connections of one run.
 
-    `concurrency` is the maximum of calls in flight, `rpm` and `tpm` that of requests and tokens per minute; each
-    per host and key.
+    `concurrency` is the maximum of calls in flight, `rpm` and `tpm` that of requests and tokens per minute;
+    each per host and key.
     """
 
     def __init__(

@@ -53,6 +53,7 @@ class _Request(Struct, omit_defaults=True):
     reasoning_effort: str | None = None
     reasoning: dict[str, Any] | None = None
     extra_body: dict[str, Any] | None = None
+    prompt_cache_key: str | None = None
 
 
 class _Part(Struct):
@@ -92,6 +93,15 @@ class _Usage(Struct):
     prompt_tokens: Any = None
     completion_tokens: Any = None
     total_tokens: Any = None
+    prompt_tokens_details: Any = None
+
+    @property
+    def cached(self) -> tuple[int, int]:
+        """The tokens that the host found in its prompt cache, and those that it put there."""
+        details = self.prompt_tokens_details
+        if not isinstance(details, dict):
+            return 0, 0
+        return token_count(details.get("cached_tokens")), token_count(details.get("cache_write_tokens"))
 
     @property
     def tokens_out(self) -> int:
@@ -134,11 +144,14 @@ def _image_part(image: Image) -> dict[str, Any]:
 
 
 class OpenAIModel(RemoteModel):
-    """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has one."""
+    """A model behind chat completions; likelihoods come from the server's completions endpoint, if it has
+    one."""
 
     gives_likelihood = None
     takes_images = True
     key_header = "bearer"
+    caches_prompts = False
+    """whether its host has OpenAI's prompt cache: a key for prompts that begin alike, and lower prices"""
     thinking_form = ""
     """how a budget for thinking is sent: google, openrouter, or not at all"""
     _likelihoods: Likelihoods | None = None
@@ -154,6 +167,7 @@ class OpenAIModel(RemoteModel):
             "reasoning_effort",
             "reasoning",
             "extra_body",
+            "prompt_cache_key",
         )
     )
 
@@ -162,7 +176,8 @@ class OpenAIModel(RemoteModel):
             return await super().ask(call, params)
         if self._likelihoods is None:
             completions = Completions(
-                self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price, network=self._network
+                self.name, self._model, self.endpoint, COMPLETIONS, key=self._key, price=self.price,
+                network=self._network
             )  # fmt: skip
             completions.headers = self.headers
             completions.is_replica = self.is_replica
@@ -185,6 +200,9 @@ class OpenAIModel(RemoteModel):
         if params.schema is not None:
             answer = {"name": "answer", "strict": True, "schema": params.schema}
             request.response_format = {"type": "json_schema", "json_schema": answer}
+        if self.caches_prompts and self.prompt_cache.shared(call, _text_of(call)):
+            # Requests with one key go to the machine that has kept their beginning.
+            request.prompt_cache_key = f"{call.protocol}/{call.order}"[:64]
         if self._streams:
             request.stream, request.stream_options = True, {"include_usage": True}
         request.reasoning_effort = params.reasoning_effort
@@ -232,10 +250,9 @@ class OpenAIModel(RemoteModel):
             refusal = ""
         if refusal := refusal or message.refusal or "":
             content, finish = content or refusal, "content_filter"
-        usage = completion.usage
-        tokens_in = token_count(usage.prompt_tokens) if usage is not None else 0
-        tokens_out = usage.tokens_out if usage is not None else 0
-        return Reply(
+        usage = completion.usage or _Usage()
+        tokens_in, tokens_out = token_count(usage.prompt_tokens), usage.tokens_out
+        reply = Reply(
             call.key,
             content or "",
             reasoning,
@@ -248,6 +265,11 @@ class OpenAIModel(RemoteModel):
             completion.system_fingerprint or "",
             finish if finish is None else _FINISH.get(finish, finish),
         )
+        return self._with_cache(call, reply, *usage.cached) if self.caches_prompts else reply
+
+
+def _text_of(call: Call) -> str:
+    return "\0".join(message.content for message in call.messages)
 
 
 def _assembled(events: list[bytes]) -> _Completion | None:

@@ -1,4 +1,5 @@
-"""The providers: a company or server that offers models, with its address and key variable, from `providers.toml`."""
+"""The providers: a company or server that offers models, with its address and key variable, from
+`providers.toml`."""
 
 from __future__ import annotations
 
@@ -34,6 +35,7 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     publisher: str = ""
     batch: BatchForm | Literal[""] = ""
     is_local: bool = False
+    lists_ends: bool = False
     names: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
 

@@ -1,11 +1,13 @@
 """Which proxy a request goes through, by the environment variables that curl and most HTTP clients use.
 
     https address     HTTPS_PROXY, then ALL_PROXY     a CONNECT tunnel; the proxy sees the host alone
-    http address      HTTP_PROXY, then ALL_PROXY      the whole request, with the full address in its first line
+    http address      HTTP_PROXY, then ALL_PROXY      the whole request, with the full address in its first
+                      line
     NO_PROXY          hosts to which connections are direct
 
-Names in lower case come first. A loopback address goes through the proxy like any other unless NO_PROXY names it. The
-user name and password in a proxy's address are sent to that proxy alone; no message shows them. Opens no connection.
+Names in lower case come first. A loopback address goes through the proxy like any other unless NO_PROXY names
+it. The user name and password in a proxy's address are sent to that proxy alone; no message shows them. Opens
+no connection.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class Proxy(Struct, frozen=True):
 def proxy_for(
     host: str, port: int, is_secure: bool, environment: Mapping[str, str] | None = None
 ) -> Proxy | None:
-    """The proxy for a host; none where the connection is direct. `ValueError` where the variable names no usable proxy."""
+    """The proxy for a host; none where the connection is direct. `ValueError` where the variable names no
+    usable proxy."""
     environment = os.environ if environment is None else environment
     variable = _variable("https_proxy" if is_secure else "http_proxy", environment)
     variable = variable or _variable("all_proxy", environment)
@@ -83,7 +86,8 @@ def _variable(name: str, environment: Mapping[str, str]) -> str:
 
 
 def is_excluded(host: str, port: int, listed: str) -> bool:
-    """Whether NO_PROXY names a host: `*`, a name with all its subdomains, an address, a network, each with a port or without."""
+    """Whether NO_PROXY names a host: `*`, a name with all its subdomains, an address, a network, each with a
+    port or without."""
     host = host.lower().rstrip(".")
     return any(_names(entry, host, port) for entry in listed.replace(",", " ").lower().split())
 

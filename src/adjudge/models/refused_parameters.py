@@ -8,8 +8,10 @@ from collections.abc import Collection
 from .http_errors import ErrorBody
 
 _UNSUPPORTED = re.compile(
-    r"unsupport|not\s+(?:currently\s+)?(?:be\s+)?(?:support|permit|allow|implement|available|enabled|recogni)|unrecogni"
-    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't) (?:accept|take|have|support)"
+    r"unsupport|not\s+(?:currently\s+)?(?:be\s+)?(?:support|permit|allow|implement|available|enabled|"
+    r"recogni)|unrecogni"
+    r"|unknown|unexpected|extra (?:inputs|fields)|only the default|deprecated|does(?: not|n't)"
+    r" (?:accept|take|have|support)"
     r"|cannot be (?:used|set|combined)|incompatible|invalid schema|no longer|use '?\w+'? instead",
     re.IGNORECASE,
 )

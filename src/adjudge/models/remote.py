@@ -4,19 +4,20 @@ When a call is retried:
 
     429                       after the wait that the host states; not counted as a failure
     5xx, broken connections   with exponential backoff and jitter; `ATTEMPTS` in all
-    the host is down          503, 529 or no connection, and no reply to any other call meanwhile: not counted as an
-                              attempt; the limiter ends the run once its patience is over
-    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first timeout
-                              adapts to the times of the model's other replies
+    the host is down          503, 529 or no connection, and no reply to any other call meanwhile: not counted
+                              as an attempt; the limiter ends the run once its patience is over
+    timeouts                  the same, but `TIMEOUTS` in all, since each may have been charged; the first
+                              timeout adapts to the times of the model's other replies
     a parameter refused       at once without it, as all further calls; recorded in `adjustments`
     500 twice with a schema   at once without it; see `schema_failures`
-    cut off by length         with --more-room, once with a larger token limit, where the answer is missing or incomplete
+    cut off by length         with --more-room, once with a larger token limit, where the answer is missing or
+                              incomplete
     401                       once, if the key in the environment has changed
-    the host has replicas     5xx, timeouts, broken connections and rate limits beyond the patience at once by another
-                              replica; see `replicas`
+    the host has replicas     5xx, timeouts, broken connections and rate limits beyond the patience at once by
+                              another replica; see `replicas`
 
-The wire formats are in the subclasses. A key is sent to the host of the model only, and is redacted in every reply.
-Token counts that cannot be true are replaced by an estimate.
+The wire formats are in the subclasses. A key is sent to the host of the model only, and is redacted in every
+reply. Token counts that cannot be true are replaced by an estimate.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import AuthError, HostDown, ModelError, RateLimited
+from ..errors import AuthError, HostDown, ModelError, RateLimited, sentences
 from ..records import Call, Reply, TokenLogprob
 from ..render import estimated_tokens
 from .base import Model, Parameters, failed, no_logprobs, stop_error
-from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, shown
+from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, printable_start
 from .keys import SHORTEST_IN_REPLY, KeySource, Secret
 from .network import Network
 from .prices import BATCH_PRICE, Price
+from .prompt_cache import READ_PRICE, WRITE_PRICE, PromptCache
 from .providers import BatchForm
 from .rate_limits import HostLimiter, Outcome
 from .redaction import redacted, response_without_key, without_key
@@ -51,14 +53,14 @@ from .retries import (
     ATTEMPTS,
     ATTEMPTS_UNREACHED,
     LONGEST_BACKOFF_SECONDS,
-    LONGEST_LIMITED_SECONDS,
     TIMEOUT_ADVICE,
     TIMEOUTS,
     Attempts,
     ReplicaFailed,
     may_another_host_answer,
-    outcome_of,
+    outcome_of_fault,
 )
+from .retry_after import unstated_wait
 from .schema_failures import FAILURES_NEEDED, SchemaFailures
 from .timeouts import AdaptiveTimeout
 from .token_counts import MOST_ADDED_TOKENS, MOST_HIDDEN_TOKENS, TOKENS_PER_BYTE, estimated_prompt
@@ -96,6 +98,8 @@ class RemoteModel(Model):
     batch_form: BatchForm | Literal[""] = ""
     """the provider's batch API; empty where it has none"""
     _batch_api: BatchApi | None = None
+    lists_ends: bool = False
+    """whether the provider's list of models says when each ends"""
 
     def __init__(
         self,
@@ -131,6 +135,7 @@ class RemoteModel(Model):
         self._streams = False
         """whether the host sends replies only as a stream"""
         self._timeout = AdaptiveTimeout(self._network.reply_floor_seconds)
+        self.prompt_cache = PromptCache()
 
     @abstractmethod
     def _headers(self, key: Secret | None) -> dict[str, str]:
@@ -175,6 +180,10 @@ class RemoteModel(Model):
     async def close(self) -> None:
         if self._owns_network:
             await self._network.close()
+
+    @property
+    def trouble(self) -> str:
+        return self._limiter.trouble
 
     @property
     def limiter(self) -> HostLimiter:
@@ -242,10 +251,11 @@ class RemoteModel(Model):
                 if tokens:
                     used = self._tokens_used(result, body)
             else:
-                outcome, note = outcome_of(result), result.message
+                outcome, note = outcome_of_fault(result), result.message
                 limiter.was_reached |= not result.is_unreached
         finally:
-            limiter.leave(outcome, tokens, used, note)
+            took, longest = perf_counter() - started, params.timeout_seconds
+            limiter.leave(outcome, tokens, used, note, seconds=took, longest=longest)
         return result
 
     async def _post(
@@ -366,7 +376,7 @@ class RemoteModel(Model):
         is_unreachable = attempts.n >= ATTEMPTS_UNREACHED or self._limiter.is_broken
         if fault.is_unreached and not self._limiter.was_reached and is_unreachable:
             advice = "Check the address, and that the server is running."
-            raise self._stop(replace(fault, message=f"{fault.message}. {advice}"), key)
+            raise self._stop(replace(fault, message=sentences(fault.message, advice)), key)
         if attempts.n >= ATTEMPTS or attempts.timeouts >= TIMEOUTS:
             return None
         if fault.wait_seconds:
@@ -397,11 +407,8 @@ class RemoteModel(Model):
         attempts.limited += 1
         if fault.wait_seconds:
             return self._pause(fault.wait_seconds, attempts)
-        longest = self._network.backoff_seconds * 2.0 ** min(attempts.limited, 10)
-        wait = min(LONGEST_LIMITED_SECONDS, longest) * uniform(0.5, 1)
-        # No longer than the patience lasts: the next refusal then ends the run, or sends the call elsewhere.
-        rest = self._network.outage_seconds - self._limiter.limited_seconds
-        wait = min(wait, max(rest, 0.0) + 0.05)
+        patience_left = self._network.outage_seconds - self._limiter.limited_seconds
+        wait = unstated_wait(attempts.limited, self._network.backoff_seconds, patience_left)
         attempts.waited += wait
         return wait
 
@@ -423,7 +430,10 @@ class RemoteModel(Model):
         if fault.kind == "auth" and self._key is not None:
             message += f". Check the key in {self._key.env}."
         elif fault.status == 401:
-            message = f"{self._host} requires a key (401). Put it into an environment variable, and name the variable with --key-env."
+            message = (
+                f"{self._host} requires a key (401). Put it into an environment variable, and name the"
+                " variable with --key-env."
+            )
         error = stop_error(fault.kind, message)
         if isinstance(error, AuthError) or fault.kind == "quota":
             self._stopped = (key, error)
@@ -435,7 +445,7 @@ class RemoteModel(Model):
         name = refused_parameter(refusal, sent.keys() & self.droppable)
         if name is None:
             return False
-        words = shown(refusal.message.encode("utf-8", "replace"))
+        words = printable_start(refusal.message.encode("utf-8", "replace"))
         if "logprobs" in name:
             raise no_logprobs(self.name, words)
         parameter, new_name = self._change(name, refusal)
@@ -491,7 +501,8 @@ class RemoteModel(Model):
         return any(name in self._changes for name in _SCHEMAS)
 
     def _may_another_answer(self, fault: Fault) -> bool:
-        """Whether another replica may answer a call: also one whose rate limit lasts longer than the patience."""
+        """Whether another replica may answer a call: also one whose rate limit lasts longer than the
+        patience."""
         if fault.kind != "rate_limited":
             return may_another_host_answer(fault)
         longest = self._network.outage_seconds
@@ -512,6 +523,18 @@ class RemoteModel(Model):
             finish=finish,
         )
 
+    def _with_cache(self, call: Call, reply: Reply, read: int, written: int) -> Reply:
+        """The reply at its price where the host found a part of its prompt in the cache, or put one there.
+
+        Both parts are among the tokens sent."""
+        read, written = max(0, read), max(0, written)
+        self.prompt_cache.note(call, read, written)
+        if self.price is None or reply.cost_usd is None or read + written > reply.tokens_in:
+            return reply
+        less = (read * (1 - READ_PRICE) - written * (WRITE_PRICE - 1)) * self.price[0] / 1e6
+        self.prompt_cache.saved_usd += less
+        return replace(reply, cost_usd=reply.cost_usd - less)
+
     def _leave_out(self, name: str, value: object) -> None:
         """Record once that a parameter is not sent because the API has none of this kind."""
         if name not in self._changes:
@@ -526,7 +549,7 @@ class RemoteModel(Model):
 
     def batch_api(self) -> BatchApi | None:
         if self._batch_api is None and self.batch_form:
-            from .batch_apis.forms import FORMS
+            from .batch_apis.api_by_provider import FORMS
 
             self._batch_api = FORMS[self.batch_form](self)
         return self._batch_api
@@ -552,9 +575,11 @@ class RemoteModel(Model):
         file: Sequence[bytes | Path] = (),
         sink: IO[bytes] | None = None,
     ) -> Response | Fault:
-        """A request to the model's host besides its calls, sent once: a response with status 200 to 299, or a fault.
+        """A request to the model's host besides its calls, sent once: a response with status 200 to 299, or a
+        fault.
 
-        `key_header` carries the key in place of the model's own headers; the key is sent to the model's host only.
+        `key_header` carries the key in place of the model's own headers; the key is sent to the model's host
+        only.
         """
         if urlsplit(url).netloc != self._host:
             return Fault(
@@ -573,6 +598,12 @@ class RemoteModel(Model):
         if 200 <= response.status < 300:
             return response
         return redacted(fault_of(response, self._host), secrets)
+
+    async def find_ending(self) -> None:
+        if self.lists_ends:
+            from .retirement import end_of
+
+            self.ending = await end_of(self, self._model) or self.ending
 
     def stopped_by(self, fault: Fault) -> ModelError:
         """The error for a fault that every request would meet."""
@@ -610,7 +641,8 @@ class RemoteModel(Model):
         return await self._ask(call, params, attempts)
 
     def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: Attempts) -> bool:
-        """Whether a reply was cut off before its answer was complete; raises the token limit, once for a call."""
+        """Whether a reply was cut off before its answer was complete; raises the token limit, once for a
+        call."""
         if reply.finish != "length" or attempts.is_enlarged or not params.more_room:
             return False
         if reply.text.strip() and (params.is_cut_off is None or not params.is_cut_off(reply)):

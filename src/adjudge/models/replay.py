@@ -1,18 +1,19 @@
 """Replays recorded replies: `replay:FILE`.
 
-A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "step"?, "element"?, "text", "logprobs"?}`. It is read once
-to find every problem, then by byte offset: 24 bytes of each row are kept in memory, never its text.
+A JSONL file (.gz too) of `{"item", "criterion"?, "order"?, "sample"?, "step"?, "element"?, "text",
+"logprobs"?}`. It is read once to find every problem, then by byte offset: 24 bytes of each row are kept in
+memory, never its text.
 
-Which row answers a call: that of the item (its id, or its line in the file where it has none there), with the call's criterion or else without one; with the same order,
-where a row without one means `ab`; with the same sample, where rows without one count as samples 0, 1, 2 … in
-the order of the file. A call of a step needs a row with the name of that `step`, and one that checks an element a row
-with the number of that `element`, from 1 (the first one, where a call checks several). A missing row is the error `missing`, never another row's text. `finish`, `reasoning` and
-`model_name` are optional.
+Which row answers a call: that of the item (its id, or its line in the file where it has none there), with the
+call's criterion or else without one; with the same order, where a row without one means `ab`; with the same
+sample, where rows without one count as samples 0, 1, 2 … in the order of the file. A call of a step needs a
+row with the name of that `step`, and one that checks an element a row with the number of that `element`, from
+1 (the first one, where a call checks several). A missing row is the error `missing`, never another row's
+text. `finish`, `reasoning` and `model_name` are optional.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import tempfile
@@ -27,8 +28,9 @@ import msgspec
 from msgspec import Struct
 
 from ..data.encoding import BadRowError, BrokenFileError, batches
-from ..data.json_rows import Number, exact
+from ..data.json_rows import WrittenNumber, exact
 from ..data.table import Problems, Table
+from ..did_you_mean import nearest
 from ..records import Call, Order, Reply, TokenLogprob, TopToken
 from .base import Model, Parameters, failed, no_logprobs
 
@@ -177,7 +179,8 @@ def _logprobs(row: _RecordedReply) -> tuple[TokenLogprob, ...] | None:
 
 
 class _Index:
-    """The byte offset of each row. Rows are found by the hash of their group, and compared when they are read."""
+    """The byte offset of each row. Rows are found by the hash of their group, and compared when they are
+    read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -262,9 +265,8 @@ class _Index:
             return False
         if not keys <= known:
             for key in keys - known:
-                near = difflib.get_close_matches(key, _KEYS, 1, 0.8)
-                if near:
-                    problems.add(number, f"key '{key:.80}' is unknown. Did you mean '{near[0]}'?")
+                if near := nearest(key, _KEYS, 0.8):
+                    problems.add(number, f"key '{key:.80}' is unknown. Did you mean '{near}'?")
                 else:
                     known.add(key)  # another key of the user, which is ignored
         sample = -1 if row.sample is None else row.sample
@@ -306,8 +308,8 @@ class _Index:
             if first != lines[order[position]]:
                 problems.add(
                     lines[order[position]],
-                    f"sample {sample} of the same item, criterion, order and step is on line {first} already. "
-                    "Remove one of the two, or number the samples.",
+                    f"sample {sample} of the same item, criterion, order and step is on line {first} already."
+                    " Remove one of the two, or number the samples.",
                 )
 
 
@@ -337,12 +339,15 @@ def _problem_of(line: bytes) -> str:
     if row.get("order") not in (None, "ab", "ba"):
         return f"order '{row['order']!s:.40}' is unknown. Give ab (response_a was shown first) or ba."
     for key, value in row.items():
-        is_integer = isinstance(value, Number) and value.lstrip("-").isdigit()
+        is_integer = isinstance(value, WrittenNumber) and value.lstrip("-").isdigit()
         kind = _KINDS.get(key)
         if kind == "text" and type(value) is not str:
             return f"field '{key}' is not a text. Put it in double quotes."
         if (kind == "number" and not is_integer) or (
             kind == "id" and not is_integer and type(value) is not str
         ):
-            return f"field '{key}' is not {'a whole number' if kind == 'number' else 'a text or a whole number'}. Correct it."
+            return (
+                f"field '{key}' is not"
+                f" {'a whole number' if kind == 'number' else 'a text or a whole number'}. Correct it."
+            )
     return "not a recorded reply. Give 'item' and 'text', and 'logprobs' as a list of {token, logprob, top}."

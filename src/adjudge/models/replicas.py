@@ -1,6 +1,7 @@
 """Replicas: several hosts with the same model, as one judge.
 
-Decides which host gets a call, and sets failing hosts aside. Knows nothing of HTTP: each host is a `RemoteModel`.
+Decides which host gets a call, and sets failing hosts aside. Knows nothing of HTTP: each host is a
+`RemoteModel`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from random import uniform
 from time import monotonic, perf_counter
 from urllib.parse import urlsplit
 
-from ..errors import HostDown, ModelError, RateLimited
+from ..errors import HostDown, ModelError, RateLimited, sentences
 from ..records import Call, Reply
 from .base import Model, Parameters, failed
 from .http_errors import Fault
@@ -22,7 +23,8 @@ from .remote import RemoteModel
 from .retries import ATTEMPTS, ATTEMPTS_UNREACHED, TIMEOUTS, ReplicaFailed
 
 LONGEST_ASIDE_SECONDS = 2.0
-"""A replica that fails is tried again after so long at most: one call that another replica then takes over."""
+"""A replica that fails is tried again after so long at most: one call that another replica then takes
+over."""
 
 _NEWEST_SHARE = 0.1
 """The weight of the latest reply in the speed of a replica."""
@@ -73,8 +75,9 @@ class _Replica:
 class Replicas(Model):
     """Several hosts with the same model, as one judge.
 
-    A call goes to the host that would be done first with all its calls. A host that fails is set aside and tried again
-    later; its calls go to the others. The identity of a call is independent of the hosts and their number.
+    A call goes to the host that would be done first with all its calls. A host that fails is set aside and
+    tried again later; its calls go to the others. The identity of a call is independent of the hosts and
+    their number.
     """
 
     needs_network = True
@@ -98,6 +101,10 @@ class Replicas(Model):
     @property
     def identity(self) -> str:
         return self.spec
+
+    @property
+    def trouble(self) -> str:
+        return "; ".join(trouble for replica in self._replicas if (trouble := replica.model.trouble))
 
     def check(self, params: Parameters, kinds: Collection[str] = ("generate",)) -> None:
         super().check(params, kinds)
@@ -149,7 +156,8 @@ class Replicas(Model):
                 self._waiting.pop(waiter, None)
 
     def _wake(self) -> None:
-        """Let two waiting calls look for room: one in place of the call that ended, one where there is more room now."""
+        """Let two waiting calls look for room: one in place of the call that ended, one where there is more
+        room now."""
         for waiter in list(islice(self._waiting, 2)):
             del self._waiting[waiter]
             waiter.set_result(None)
@@ -157,7 +165,8 @@ class Replicas(Model):
     def _note_failure(self, fault: Fault) -> None:
         """Say which hosts fail; raises where all have failed for too long."""
         self.warnings[:] = [
-            f"{urlsplit(one.model.endpoint).netloc} failed and was set aside ({one.n_set_aside} times); other replicas took its calls"
+            f"{urlsplit(one.model.endpoint).netloc} failed and was set aside ({one.n_set_aside} times); other"
+            " replicas took its calls"
             for one in self._replicas
             if one.n_set_aside
         ]
@@ -168,18 +177,24 @@ class Replicas(Model):
             one.n_failures >= ATTEMPTS_UNREACHED for one in self._replicas
         ):
             raise ModelError(
-                f"no replica of {self.name} can be reached: {fault.message}. "
-                "Check the addresses, and that the servers are running."
+                sentences(
+                    f"no replica of {self.name} can be reached: {fault.message}",
+                    "Check the addresses, and that the servers are running.",
+                )
             )
         longest = self._network.outage_seconds
         waits = min(replica.aside_until for replica in self._replicas) - now
         if waits > longest:
             raise RateLimited(
-                f"every replica of {self.name} asks to wait, the shortest for {waits:.0f} seconds, longer than "
-                f"--patience ({longest / 60:g} minutes). Run the same command again after that, to resume."
+                f"every replica of {self.name} asks to wait, the shortest for {waits:.0f} seconds, longer"
+                f" than --patience ({longest / 60:g} minutes). Run the same command again after that, to"
+                " resume."
             )
         if now - max(replica.failing_since for replica in self._replicas) > longest:
             raise HostDown(
-                f"no replica of {self.name} has replied for {self._network.outage_seconds:.0f} seconds. {fault.message}. "
-                "Run the same command again when one is back, to resume."
+                sentences(
+                    f"no replica of {self.name} has replied for {self._network.outage_seconds:.0f} seconds",
+                    fault.message,
+                    "Run the same command again when one is back, to resume.",
+                )
             )

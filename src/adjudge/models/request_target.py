@@ -10,7 +10,7 @@ from yarl import URL
 from .proxies import Proxy, proxy_for
 
 
-class Target(Struct, frozen=True):
+class RequestTarget(Struct, frozen=True):
     """A parsed address, and the proxy on the way to it."""
 
     host: str
@@ -30,7 +30,7 @@ class Target(Struct, frozen=True):
         return self.is_secure or (self.proxy is not None and self.proxy.is_secure)
 
 
-def target_of(address: str) -> Target:
+def target_of(address: str) -> RequestTarget:
     """Parse an address; `ValueError` where it is not valid."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
@@ -47,4 +47,4 @@ def target_of(address: str) -> Target:
         path = f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~?')}"
     port = parts.port or (443 if is_secure else 80)
     url = URL(f"{parts.scheme}://{shown}{path}", encoded=True)
-    return Target(host, is_secure, shown, url, proxy_for(host, port, is_secure))
+    return RequestTarget(host, is_secure, shown, url, proxy_for(host, port, is_secure))

@@ -42,7 +42,8 @@ def _cleaned(value: Any) -> Any:
 
 
 def streamed(body: bytes) -> list[bytes] | None:
-    """The data of each event in a body that is a stream of server-sent events; none where it is something else."""
+    """The data of each event in a body that is a stream of server-sent events; none where it is something
+    else."""
     if not body[:200].lstrip().startswith((b"data:", b"event:", b":")):
         return None
     events, data = [], []

@@ -16,7 +16,10 @@ ATTEMPTS_UNREACHED = 3
 """For a host that was never reached: the address may be wrong, or no server is running."""
 
 
-TIMEOUT_ADVICE = ". --timeout SECONDS waits longer, --max-tokens N makes replies shorter, --concurrency N sends fewer at once"
+TIMEOUT_ADVICE = (
+    ". --timeout SECONDS waits longer, --max-tokens N makes replies shorter, --concurrency N sends fewer at"
+    " once"
+)
 
 
 ADAPTATIONS = 8
@@ -24,9 +27,6 @@ ADAPTATIONS = 8
 
 
 LONGEST_BACKOFF_SECONDS = 30.0
-
-
-LONGEST_LIMITED_SECONDS = 60.0
 
 
 class Attempts:
@@ -75,7 +75,7 @@ def may_another_host_answer(fault: Fault) -> bool:
     return fault.is_retryable and not fault.is_final and fault.kind != "rate_limited"
 
 
-def outcome_of(fault: Fault) -> Outcome:
+def outcome_of_fault(fault: Fault) -> Outcome:
     if fault.kind == "rate_limited":
         return "limited"
     if fault.kind == "timeout" and not fault.is_unreached:

@@ -1,6 +1,6 @@
-"""The wait after a 429: how long a host asks to wait, in the headers of its response.
+"""The wait after a 429: what the host states in the headers of its response, or else a backoff.
 
-A stated wait is never shortened; without one the caller uses its own backoff. Pure.
+A stated wait is never shortened. A 429 is no failed attempt, whichever of the two it is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from random import uniform
 
 _RESETS = {
     "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
@@ -25,10 +26,24 @@ _RESETS = {
 
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{0,9})?|\.\d{1,9}")
 _DURATION = re.compile(
-    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?"
+    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,"
+    r"9})?)ms)?"
 )
 _EPOCH = 1e9
 """A larger number is a Unix time, not a wait: it would be thirty years."""
+
+
+LONGEST_LIMITED_SECONDS = 60.0
+
+
+def unstated_wait(n_limited: int, backoff_seconds: float, patience_left: float) -> float:
+    """The seconds to wait after the n-th 429 of a call whose host does not say how long.
+
+    No longer than the patience lasts: the next refusal then ends the run, or sends the call elsewhere.
+    """
+    longest = backoff_seconds * 2.0 ** min(n_limited, 10)
+    wait = min(LONGEST_LIMITED_SECONDS, longest) * uniform(0.5, 1)
+    return min(wait, max(patience_left, 0.0) + 0.05)
 
 
 def stated_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -1,8 +1,9 @@
 """Schemas that a server fails with: llama-cpp-python answers 500 to one that it cannot turn into a grammar.
 
-A server may answer 500 for other reasons, too. So a call that gets 500 twice with its schema is asked without it,
-alone; the schema is left out of all calls only where there is evidence: it has never had a reply, and either the server
-names it in its error or `CALLS_NEEDED` calls were answered at once without it. Replicas share what they learn.
+A server may answer 500 for other reasons, too. So a call that gets 500 twice with its schema is asked without
+it, alone; the schema is left out of all calls only where there is evidence: it has never had a reply, and
+either the server names it in its error or `CALLS_NEEDED` calls were answered at once without it. Replicas
+share what they learn.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Schema = dict[str, Any]
 
 
 class SchemaFailures:
-    """What is known of the schemas of one model. They are told apart as objects, which the calls of a protocol share."""
+    """What is known of the schemas of one model. They are told apart as objects, which the calls of a
+    protocol share."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, Schema] = {}
@@ -48,7 +50,8 @@ class SchemaFailures:
             self._replied.add(id(schema))
 
     def note_reply_without(self, schema: Schema, error: str) -> bool:
-        """A call that failed with the schema was answered at once without it; whether it is now left out of all."""
+        """A call that failed with the schema was answered at once without it; whether it is now left out of
+        all."""
         number = id(schema)
         self._schemas[number] = schema
         self.n_asked_without += 1

@@ -1,4 +1,5 @@
-"""System One: `POST {base}/systemone`, the format of TypeSafe and of gateways and local servers. Wire formats only.
+"""System One: `POST {base}/systemone`, the format of TypeSafe and of gateways and local servers. Wire formats
+only.
 
 Questions and answers are objects by ID; a yes/no question is a `noul`; levels are numbered from 0.
 """
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..parse.decision import questions_in
 from ..records import Call, Option, Question
-from .decisions import DecisionModel, input_texts
+from .decision_models import DecisionModel, input_texts
 
 PATH = "/systemone"
 MOST_QUESTIONS = 200

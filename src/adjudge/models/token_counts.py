@@ -36,7 +36,8 @@ TOKENS_PER_BYTE = 0.5
 
 
 def token_count(value: Any) -> int:
-    """A count in the usage of a reply; 0 where there is none, `IMPLAUSIBLE` where it is no number of tokens."""
+    """A count in the usage of a reply; 0 where there is none, `IMPLAUSIBLE` where it is no number of
+    tokens."""
     if value is None:
         return 0
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:

@@ -1,4 +1,5 @@
-"""What users have confirmed of run files: which variables, addresses and files outside its folder one may use.
+"""What users have confirmed of run files: which variables, addresses and files outside its folder one may
+use.
 
 Kept outside the project, a file for each run file, so that no project can confirm itself. A set of names is
 confirmed once: other edits of the run file ask nothing.
@@ -41,13 +42,14 @@ def check_confirmed(file: Path, names: Sequence[str], confirm: Confirm | None = 
         remember(file, names)
         return
     raise DataError(
-        f"{file} asks for more than its own folder, and you have not confirmed it. It wants to\n{shown(names)}\n"
+        f"{file} asks for more than its own folder, and you have not confirmed it. It wants to\n"
+        f"{printed_names(names)}\n"
         "Nothing was done. To confirm it once, run the command in a terminal. In CI, if you trust the file: "
         f"--trust-run-file, or {VARIABLE}=1 in the environment."
     )
 
 
-def shown(names: Sequence[str]) -> str:
+def printed_names(names: Sequence[str]) -> str:
     """The names as lines of a message; none of their characters acts on a terminal."""
     return "\n".join(f"  {safe(name)}" for name in names)
 

@@ -20,7 +20,7 @@ from ..models.own_hosts import is_at_home, owners_of
 from ..models.providers import providers
 from ..models.spec import addresses_in
 from ..records import ModelSettings, NamedModel
-from .gate_table import GATE_FILES
+from .gate_options import options_of_kind
 from .own_keys import sent_variables
 from .paths import FILE_FORMS, PATH_KEYS, as_texts, resolved_path
 
@@ -33,7 +33,8 @@ def outside_names(
     runs: Mapping[str, Mapping[str, Any]],
     gate: Mapping[str, Any],
 ) -> list[str]:
-    """What the file wants, each as "read PATH", "write PATH", "call ADDRESS" or "send VARIABLE to ADDRESS"."""
+    """What the file wants, each as "read PATH", "write PATH", "call ADDRESS" or "send VARIABLE to
+    ADDRESS"."""
     names: list[str] = []
     declared = {alias: _with_alias(settings, alias) for alias, settings in models.items()}
     for model in declared.values():
@@ -43,10 +44,12 @@ def outside_names(
             names += _of_model(declared.get(entry) or named(entry), table.get("key_env"), file)
         names += _of_run(table, file)
     for table in (gate, *(value for value in gate.values() if isinstance(value, Mapping))):
-        paths = (
-            table[key] for key in GATE_FILES if isinstance(table.get(key), str) and table[key] != "store"
-        )
+        given = (table.get(key) for key in options_of_kind("file"))
+        paths = (path for path in given if isinstance(path, str) and path != "store")
         names += _outside("read", (resolved_path(file, path) for path in paths), file)
+        if str(table.get("baseline", "")).startswith(("http://", "https://")):
+            hub = _shown_address(table["baseline"])
+            names += [f"call {hub}", f"send ADJUDGE_HUB_TOKEN to {hub}"]
     return sorted(set(names))
 
 

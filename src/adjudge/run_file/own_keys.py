@@ -45,7 +45,7 @@ def _message(file: Path, model: NamedModel, variable: str) -> str:
     name = model.alias or model.model
     owner = " and ".join(owners_of(variable))
     return (
-        f"{file} sends {variable} to {name}, but it is the key of {owner} and goes to its hosts only.\n"
-        f"Put the key of {name} into another variable. Or, if the host may have this one, say so with a flag: "
-        f"--key-env {name}={variable}"
+        f"{file} sends {variable} to {name}, but it is the key of {owner} and goes to its hosts only.\nPut"
+        f" the key of {name} into another variable. Or, if the host may have this one, say so with a flag:"
+        f" --key-env {name}={variable}"
     )

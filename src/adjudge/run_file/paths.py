@@ -1,4 +1,5 @@
-"""Paths in a run file, which are relative to the file: of items, rubrics, protocols, and inside model specs."""
+"""Paths in a run file, which are relative to the file: of items, rubrics, protocols, and inside model
+specs."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ Reads and checks the file and turns a run into the options of `adjudge run`; sta
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,14 +12,15 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from ..data import read_small
-from ..did_you_mean import did_you_mean
-from ..errors import DataError, ModelError, listed
+from ..data import is_address, read_small
+from ..did_you_mean import did_you_mean, nearest
+from ..errors import DataError, ModelError, problem_list
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
 from ..run_options.options import JudgeSettings
 from .confirmed import Confirm, check_confirmed
-from .gate_table import GATE_FILES, GATE_KEYS, GATE_TABLES, gate_problems
+from .gate_options import GATE_OPTIONS, options_of_kind
+from .gate_table import gate_problems
 from .outside_names import outside_names
 from .own_keys import check_own_keys
 from .paths import PATH_KEYS, as_texts, model_path, protocol_path, resolved_path, resolved_paths
@@ -52,13 +52,13 @@ class RunFile(Struct, frozen=True):
 
     def gate_for(self, run: str) -> dict[str, Any]:
         """The thresholds for a run: [gate], overridden by [gate.NAME]."""
-        shared = {key: value for key, value in self.gate.items() if key in GATE_KEYS}
-        for_run = self.gate.get(run, {}) if run not in GATE_KEYS else {}
+        shared = {key: value for key, value in self.gate.items() if key in GATE_OPTIONS}
+        for_run = self.gate.get(run, {}) if run not in GATE_OPTIONS else {}
         merged = {**shared, **for_run}
-        for key in GATE_TABLES:
+        for key in options_of_kind("thresholds"):
             if isinstance(shared.get(key), dict) and isinstance(for_run.get(key), dict):
                 merged[key] = {**shared[key], **for_run[key]}
-        for key in GATE_FILES:
+        for key in options_of_kind("file"):
             if isinstance(merged.get(key), str) and merged[key] != "store":
                 merged[key] = resolved_path(self.path, merged[key])
         return merged
@@ -85,7 +85,8 @@ class RunFile(Struct, frozen=True):
         """The models that are meant by aliases or specs, with the parameters of the flags in place of their
         own.
 
-        `key_env` is the key variable of the run. Raises where this file sends a provider's key to another host.
+        `key_env` is the key variable of the run. Raises where this file sends a provider's key to another
+        host.
         """
         models = [_without(self.model(name), flags) for name in names]
         check_own_keys(self.path, models, key_env, flags.get("key_env"))
@@ -108,11 +109,10 @@ class RunFile(Struct, frozen=True):
             raise DataError(f"{self.path} declares several runs. Say which: {', '.join(self.runs)}.")
         if text in self.runs and not Path(text).is_file():
             return text
-        if Path(text).exists():
+        if not self.runs or is_address(text) or Path(text).exists():
             return None
-        if hint := did_you_mean(text, self.runs):
-            raise DataError(f"'{text}' is neither a file nor a run of {self.path}. {hint}")
-        return None
+        hint = did_you_mean(text, self.runs, f"The runs of {self.path} are: {', '.join(self.runs)}.")
+        raise DataError(f"'{text}' is neither a file nor a run of {self.path}. {hint}")
 
 
 def _without(model: str | NamedModel, flags: Mapping[str, Any]) -> str | NamedModel:
@@ -134,7 +134,7 @@ def read_run_file(
     file = Path(path) if path is not None else Path(DEFAULT_FILE)
     if path is None and not file.exists():
         return None
-    document = read_document(file)
+    document = read_toml(file)
     if for_gate:
         document = {key: table for key, table in document.items() if _is_ours(key)}
     read = run_file_of(document, file)
@@ -143,10 +143,10 @@ def read_run_file(
 
 
 def _is_ours(key: str) -> bool:
-    return bool(difflib.get_close_matches(key, _TOP_KEYS, 1))
+    return bool(nearest(key, _TOP_KEYS))
 
 
-def read_document(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a TOML file of at most 1 MB."""
     try:
         text = read_small(file).decode("utf-8-sig")
@@ -170,13 +170,13 @@ def run_file_of(document: dict[str, Any], file: Path) -> RunFile:
     }
     problems += gate_problems(tables["gate"])
     problems += [
-        f"gate.{name}: there is no run of that name. Did you mean '{near[0]}'?"
+        f"gate.{name}: there is no run of that name. {hint}"
         for name, values in tables["gate"].items()
-        if isinstance(values, Mapping) and name not in GATE_KEYS and name not in runs
-        if (near := difflib.get_close_matches(name, runs, 1))
+        if isinstance(values, Mapping) and name not in GATE_OPTIONS and name not in runs
+        if (hint := did_you_mean(name, runs))
     ]
     if problems:
-        raise DataError(listed(str(file), problems))
+        raise DataError(problem_list(str(file), problems))
     return RunFile(
         file, {name: _resolved(model, file) for name, model in models.items()}, runs, tables["gate"]
     )
@@ -214,7 +214,7 @@ def _run(
     name: str, values: Any, models: Mapping[str, ModelSettings], file: Path, problems: list[str]
 ) -> dict[str, Any] | None:
     where = f"runs.{name}"
-    if name in GATE_KEYS:
+    if name in GATE_OPTIONS:
         problems.append(f"{where}: [gate.{name}] means a key of [gate]. Choose another name for the run.")
     settings = converted_table(values, run_settings(), where, problems)
     if settings is None:

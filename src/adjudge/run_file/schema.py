@@ -8,7 +8,7 @@ import msgspec
 
 from ..records import ModelSettings
 from ..run_options.options import declared_options
-from .gate_table import GATE_AUDIT, GATE_TABLES, GATE_TEXTS
+from .gate_options import GATE_OPTIONS, key_schema
 from .tables import run_settings
 
 _DESCRIPTIONS = {
@@ -61,20 +61,11 @@ def json_schema() -> dict[str, Any]:
             entry.pop("default", None)
             if key in texts:
                 entry["description"] = texts[key]
-    gate = _gate_schema()
+    properties = {name: key_schema(name) for name in GATE_OPTIONS}
+    gate = {"type": "object", "properties": properties, "additionalProperties": False}
     schema["$defs"]["RunFile"]["properties"]["gate"] = {**gate, "additionalProperties": gate}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The run file of Adjudge",
         **schema,
     }
-
-
-def _gate_schema() -> dict[str, Any]:
-    threshold = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
-    properties: dict[str, Any] = dict.fromkeys(GATE_TABLES, threshold)
-    properties |= {key: {"type": "string"} for key in GATE_TEXTS}
-    properties |= {key: {"type": ["number", "string"]} for key in GATE_AUDIT}
-    properties["max_failed"] = {"type": ["number", "string"]}
-    properties["system"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    return {"type": "object", "properties": properties, "additionalProperties": False}

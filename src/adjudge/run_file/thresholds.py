@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import DataError
+from ..words import count
 
 
 class Allowed(Struct, frozen=True):
@@ -24,7 +25,7 @@ class Allowed(Struct, frozen=True):
         return math.floor((self.share or 0.0) * n_items + 1e-9)
 
     def text(self) -> str:
-        return f"{self.n}" if self.n is not None else f"{100 * (self.share or 0.0):g} %"
+        return count(self.n, "item") if self.n is not None else f"{100 * (self.share or 0.0):g} %"
 
 
 DEFAULT_ALLOWED = Allowed(share=0.05)

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from ..parse import parse, read_list, unanswered
 from ..parse.decision import judgment_of, questions_in
-from ..parse.reask_answers import REASKED, needs_reask, with_reask
+from ..parse.reask_answers import REASKED, needs_reask, with_reasks
 from ..protocols import answer_about
 from ..records import QUESTIONS, Item, Judgment, Listing, Reply
 from .prompts import StepPrompt
@@ -50,7 +50,8 @@ def read_extract(answer: StepAnswer) -> Listing:
 
 
 def read_check(prompt: StepPrompt, answer: StepAnswer, item: Item, number: int) -> Judgment:
-    """The judgment of one element in a reply, with missing answers from the replies to follow-up questions."""
+    """The judgment of one element in a reply, with missing answers from the replies to follow-up
+    questions."""
     protocol = prompt.protocol
     if not answer.replies or answer.replies[0].error is not None:
         is_filtered = bool(answer.replies) and getattr(answer.replies[0].error, "kind", "") == "filtered"
@@ -64,7 +65,4 @@ def read_check(prompt: StepPrompt, answer: StepAnswer, item: Item, number: int) 
         for reply in answer.replies
         if reply.error is None
     ]
-    judgment = judgments[0]
-    for number, again in enumerate(judgments[1:], 1):
-        judgment = with_reask(judgment, again, number)
-    return judgment
+    return with_reasks(judgments[0], judgments[1:])

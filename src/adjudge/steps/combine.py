@@ -38,7 +38,8 @@ def _combine(protocol: Protocol, step: Step, elements: Sequence[Element], failur
         score for element in elements for score in element.scores if score.criterion == (step.of or criterion)
     ]
     failed = [score.status for score in scores if score.status != "ok"]
-    worst, best = (scale.low, scale.high) if scale.direction >= 0 else (scale.high, scale.low)
+    assert scale.ends is not None
+    worst, best = scale.ends
     values = [
         worst if score.value is None else _counted(step, score)
         for score in scores
@@ -47,7 +48,7 @@ def _combine(protocol: Protocol, step: Step, elements: Sequence[Element], failur
     numbers = [float(value) for value in values if value is not None]
     evidence = [share for score in scores if (share := score.grounded) is not None]
     grounded = math.fsum(evidence) / len(evidence) if evidence else None
-    value = _value(step, numbers, len(failed), float(worst or 0), float(1 if best is None else best))
+    value = _value(step, numbers, len(failed), worst, best)
     if value is None and failed:
         return Score(criterion, Counter(failed).most_common(1)[0][0], grounded=grounded)
     estimator: Estimator = "decision" if any(s.estimator == "decision" for s in scores) else "parsed"

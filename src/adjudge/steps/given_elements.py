@@ -1,17 +1,18 @@
-"""The elements that an item brings along, and why the steps of a protocol cannot be carried out on an item."""
+"""The elements that an item brings along, and why the steps of a protocol cannot be carried out on an
+item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..parse.elements import ELEMENT_RULES, Entry
+from ..parse.elements import ELEMENT_RULES, ElementEntry
 from ..records import Item, Protocol, Step
 
 MOST_ELEMENTS = 2_000
 """How many elements of one item are checked at most."""
 
 
-def given_entries(protocol: Protocol, step: Step, item: Item) -> list[Entry] | None:
+def given_entries(protocol: Protocol, step: Step, item: Item) -> list[ElementEntry] | None:
     """The elements that an item brings along: the field with
     the step's name, or the field that the step names.
     """

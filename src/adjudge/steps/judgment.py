@@ -15,11 +15,11 @@ from collections.abc import Generator, Sequence
 
 from msgspec import structs
 
-from ..parse.elements import Entry
+from ..parse.elements import ElementEntry
 from ..parse.evidence import grounded_share
 from ..parse.spans_of_claims import find_place
 from ..protocols import checked_criteria
-from ..records import Element, Item, Judgment, Listing, Protocol, Score, Status, Step
+from ..records import EMPTY_RESPONSE, Element, Item, Judgment, Listing, Protocol, Score, Status, Step
 from ..render import entry_texts, field_text
 from .answers import StepAnswer, read_check, read_extract
 from .combine import combined_judgment
@@ -37,10 +37,12 @@ def judgment_in_steps(
 
     A decision model is asked as many questions in one call as it takes; 0: the judge is asked in prose.
     """
+    if protocol.is_unanswered(item.fields):
+        return combined_judgment(protocol, (), "unparsed", (EMPTY_RESPONSE,))
     flags: list[str] = []
     failure: Status | None = None
     lists: dict[str, list[Element]] = {}
-    entries: dict[str, list[Entry]] = {}
+    entries: dict[str, list[ElementEntry]] = {}
     for position, step in enumerate(protocol.pipeline):
         if step.kind == "extract":
             given = given_entries(protocol, step, item)
@@ -51,7 +53,7 @@ def judgment_in_steps(
                 listing = read_extract(answer)
                 flags += listing.flags
                 failure = failure or (listing.status if listing.status != "ok" else None)
-                given = [Entry(text) for text in listing.entries]
+                given = [ElementEntry(text) for text in listing.entries]
                 lists[step.name] = _placed(protocol, step, item, given)
                 if listing.cut is not None:
                     lists[step.name].append(_cut_off(protocol, len(given) + 1, listing))
@@ -78,7 +80,7 @@ def first_prompts(protocol: Protocol, item: Item, questions_a_call: int = 0) -> 
         return []
 
 
-def _placed(protocol: Protocol, step: Step, item: Item, entries: Sequence[Entry]) -> list[Element]:
+def _placed(protocol: Protocol, step: Step, item: Item, entries: Sequence[ElementEntry]) -> list[Element]:
     """The entries as elements, each with its place in the judged text where it stands there word for word."""
     field = protocol.field_for(step.judged, item.fields)
     text = field_text(item.fields[field]) if field is not None and field != step.field else ""

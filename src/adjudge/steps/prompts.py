@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from ..parse.elements import Entry
+from ..parse.elements import ElementEntry
 from ..protocols import checked_criteria, step_protocol
 from ..records import FieldValue, Item, Message, Protocol, Step
 from ..render import numbered_text, render, render_questions
@@ -40,7 +40,7 @@ class ShownItem(NamedTuple):
 
 
 def check_prompts(
-    protocol: Protocol, step: Step, position: int, shown: ShownItem, entries: Sequence[Entry]
+    protocol: Protocol, step: Step, position: int, shown: ShownItem, entries: Sequence[ElementEntry]
 ) -> Generator[StepPrompt, None, None]:
     size = step.per_call or max(1, len(entries))
     texts = [entry.text for entry in entries]

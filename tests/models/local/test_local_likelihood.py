@@ -15,7 +15,7 @@ from adjudge import load_protocol
 from adjudge.errors import DataError, ModelError, ProtocolError
 from adjudge.models import FakeModel, Line
 from adjudge.models.likelihood_passages import Passage, passages_of
-from adjudge.parse.likelihood import copied_bigrams, mean_logprob, read_likelihood, words_of
+from adjudge.parse.likelihood import copied_bigrams, lower_words, mean_logprob, read_likelihood
 from adjudge.protocols import builtin_ids
 from adjudge.records import Call, Item, Message, Reply, Scale, TokenLogprob
 from adjudge.render import render
@@ -86,18 +86,18 @@ def test_a_reply_without_log_probabilities_is_a_failure_that_is_not_asked_again(
 
 
 def test_the_share_of_copied_pairs_counts_words_and_not_punctuation_or_case() -> None:
-    assert copied_bigrams(words_of("A bridge, over"), words_of("a Bridge over the river")) == 1.0
-    assert copied_bigrams(words_of("bridge a"), words_of("a bridge")) == 0.0
-    assert copied_bigrams(words_of("word"), words_of("word")) is None
-    assert words_of("桥在河上 built") == ["桥", "在", "河", "上", "built"]
+    assert copied_bigrams(lower_words("A bridge, over"), lower_words("a Bridge over the river")) == 1.0
+    assert copied_bigrams(lower_words("bridge a"), lower_words("a bridge")) == 0.0
+    assert copied_bigrams(lower_words("word"), lower_words("word")) is None
+    assert lower_words("桥在河上 built") == ["桥", "在", "河", "上", "built"]
 
 
 @given(st.text(), st.text())
 def test_the_share_of_copied_pairs_is_a_share(text: str, other: str) -> None:
-    share = copied_bigrams(words_of(text), words_of(other))
+    share = copied_bigrams(lower_words(text), lower_words(other))
     assert share is None or 0.0 <= share <= 1.0
     if share is not None:
-        assert copied_bigrams(words_of(text), words_of(text)) == 1.0
+        assert copied_bigrams(lower_words(text), lower_words(text)) == 1.0
 
 
 # -- the protocols

@@ -1,4 +1,5 @@
-"""The embedded judge for real. Its weights are not in the repository: without them these tests are skipped."""
+"""The embedded judge for real. Its weights are not in the repository: without them these tests are
+skipped."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ from running import adjudge as command
 
 ROOT = Path(__file__).parents[3]
 SOURCE = (
-    "The city council met on Monday evening and voted, by nine to four, to build a new bridge over the river. "
-    "It will cost four million, most of it paid by the county, and is to open to traffic in the spring of 2031. "
+    "The city council met on Monday evening and voted, by nine to four, to build a new bridge over the "
+    "river. "
+    "It will cost four million, most of it paid by the county, and is to open to traffic in the spring of "
+    "2031. "
 )
 RESPONSES = (
     "The council voted on Monday to build a new bridge over the river.",
@@ -95,7 +98,9 @@ def test_one_pass_gives_to_the_last_bit_what_a_pass_for_each_token_gives(scorer:
 def test_a_response_of_one_token_scores_the_same_alone_and_after_others(scorer: Scorer) -> None:
     fresh = scorer.score(SOURCE, "The").logprobs
     for target in ("A bridge.", "The", "The council"):
-        assert scorer.score(SOURCE, target).logprobs[:1] == (fresh if target.startswith("The") else scorer.score(SOURCE, "A").logprobs)  # fmt: skip
+        assert scorer.score(SOURCE, target).logprobs[:1] == (
+            fresh if target.startswith("The") else scorer.score(SOURCE, "A").logprobs
+        )
 
 
 @pytest.mark.embedded
@@ -197,7 +202,13 @@ def test_judged_text_cannot_spell_a_control_token(scorer: Scorer) -> None:
 
 def test_a_text_that_is_too_long_or_empty_is_an_error_and_the_others_go_on(weights: Path) -> None:
     model = LocalModel("local", weights, threads=1)
-    asked = [call("word " * 9000, "x"), call(SOURCE, "word " * 9000), call(SOURCE, ""), call(SOURCE, " \n"), call(SOURCE, "Fine.")]  # fmt: skip
+    asked = [
+        call("word " * 9000, "x"),
+        call(SOURCE, "word " * 9000),
+        call(SOURCE, ""),
+        call(SOURCE, " \n"),
+        call(SOURCE, "Fine."),
+    ]
     replies = ask_all(model, asked)
     assert [reply.error.kind if reply.error else None for reply in replies] == [
         "too_long", "too_long", "bad_reply", "bad_reply", None,
@@ -369,7 +380,13 @@ def test_a_broken_file_ends_a_run_with_a_message_and_without_a_traceback(tmp_pat
 
 
 def test_the_shared_beginning_of_two_texts_is_counted_exactly() -> None:
-    for text, other, expected in [("", "", 0), ("abc", "abd", 2), ("abc", "abc", 3), ("abc", "abcd", 3), ("x", "y", 0)]:  # fmt: skip
+    for text, other, expected in [
+        ("", "", 0),
+        ("abc", "abd", 2),
+        ("abc", "abc", 3),
+        ("abc", "abcd", 3),
+        ("x", "y", 0),
+    ]:
         assert n_shared(text, other) == expected
         assert n_shared(other, text) == expected
     long = "a" * 5000

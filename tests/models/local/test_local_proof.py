@@ -1,4 +1,5 @@
-"""The figures of the embedded judge, measured again. The short ones belong to `make proof`; the rest to `make proof-local`."""
+"""The figures of the embedded judge, measured again. The short ones belong to `make proof`; the rest to `make
+proof-local`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_on_a_few_documents_the_likelihood_goes_with_peoples_ratings(shared: Path, tmp_path: Path) -> None:
     done = run(
-        "quality.py", "--limit", "2", "--sfres", "8", "--json", "--data", str(shared / "data"), "--store", str(tmp_path / "q.db")
+        "quality.py", "--limit", "2", "--sfres", "8", "--json", "--data", str(shared / "data"), "--store",
+        str(tmp_path / "q.db")
     )  # fmt: skip
     figures: dict[str, Any] = json.loads(done.stdout)
     for name in ("coherence", "consistency"):

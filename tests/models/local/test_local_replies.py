@@ -18,8 +18,10 @@ from local_judge import ask_all, call
 
 ROOT = Path(__file__).parents[3]
 SOURCE = (
-    "The city council met on Monday evening and voted, by nine to four, to build a new bridge over the river. "
-    "It will cost four million, most of it paid by the county, and is to open to traffic in the spring of 2031. "
+    "The city council met on Monday evening and voted, by nine to four, to build a new bridge over the "
+    "river. "
+    "It will cost four million, most of it paid by the county, and is to open to traffic in the spring of "
+    "2031. "
 )
 RESPONSES = (
     "The council voted on Monday to build a new bridge over the river.",
@@ -111,7 +113,8 @@ def test_the_expected_score_is_of_the_models_own_probabilities_and_fails_where_t
     items = tmp_path / "items.jsonl"
     items.write_text(json.dumps({"summary": "It is good.", "reviews": "Good."}) + "\n", encoding="utf-8")
     done = adjudge.run(
-        items, "opinion-summary/fluency", f"local:{weights}", store=tmp_path / "a.db", reask=False, estimator="probability"
+        items, "opinion-summary/fluency", f"local:{weights}", store=tmp_path / "a.db", reask=False,
+        estimator="probability"
     )  # fmt: skip
     from adjudge.store import open_store
 

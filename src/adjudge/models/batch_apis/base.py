@@ -1,4 +1,5 @@
-"""The batch APIs of providers: many calls at half the price, answered within a day. What is common to all of them."""
+"""The batch APIs of providers: many calls at half the price, answered within a day. What is common to all of
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from ..http_errors import Fault, Response, shown
+from ..http_errors import Fault, Response, printable_start
 from ..remote import RemoteModel
 
 UPLOAD_SECONDS = 3600.0
@@ -66,7 +67,8 @@ class ResultLine(Struct, frozen=True):
 
 
 _QUEUE_FULL = re.compile(
-    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)? .{0,40}limit|limit.{0,60}batch|resource[ _]?exhausted",
+    r"enqueued|token_limit_exceeded|queue|in[ _-]progress batches|batch(?:es)?"
+    r" .{0,40}limit|limit.{0,60}batch|resource[ _]?exhausted",
     re.IGNORECASE,
 )
 
@@ -180,7 +182,10 @@ def decoded_object(response: Response | Fault) -> dict[str, Any] | Fault:
         value = None
     if not isinstance(value, dict):
         return Fault(
-            "bad_reply", f"the answer is not JSON: {shown(response.body)}", True, status=response.status
+            "bad_reply",
+            f"the answer is not JSON: {printable_start(response.body)}",
+            True,
+            status=response.status,
         )
     return value
 

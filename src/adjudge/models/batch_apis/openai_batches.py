@@ -70,9 +70,9 @@ class OpenAIBatches(BatchApi):
     async def upload(self, name: str, path: Path) -> tuple[str, str] | Fault:
         boundary = f"adjudge-{name}"
         head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="adjudge-{name}.jsonl"\r\n'
-            "Content-Type: application/jsonl\r\n\r\n"
+            f"--{boundary}\r\nContent-Disposition: form-data;"
+            f' name="purpose"\r\n\r\nbatch\r\n--{boundary}\r\nContent-Disposition: form-data; name="file";'
+            f' filename="adjudge-{name}.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n'
         )
         response = await self.model.send(
             "POST",
@@ -135,9 +135,11 @@ class OpenAIBatches(BatchApi):
                 for name in ("output_file_id", "error_file_id")
                 if isinstance(file := value.get(name), str) and file
             ),
-            (str(metadata.get("adjudge", "")) if isinstance(metadata, dict) else "")
-            if self.keeps_name
-            else None,
+            (
+                (str(metadata.get("adjudge", "")) if isinstance(metadata, dict) else "")
+                if self.keeps_name
+                else None
+            ),
             str(value.get("input_file_id") or "") or None,
             float(count_of(value.get("created_at"))),
             message[:500],

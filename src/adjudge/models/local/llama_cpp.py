@@ -1,10 +1,10 @@
 """llama.cpp's C interface, as the library inside the `xllamacpp` wheel exports it; and the free memory.
 
-The wheel's Python interface generates text and cannot score the likelihood of a given text; the C interface can.
-Two parts of it depend on the release: the functions' signatures, so exactly one version is accepted, and the
-parameter structures. We write only the first words of one structure, after checking that they hold the expected
-defaults. Batches use the functions that hide their structure. `local_model.py` then compares the results with the
-wheel's interface.
+The wheel's Python interface generates text and cannot score the likelihood of a given text; the C interface
+can. Two parts of it depend on the release: the functions' signatures, so exactly one version is accepted, and
+the parameter structures. We write only the first words of one structure, after checking that they hold the
+expected defaults. Batches use the functions that hide their structure. `local_model.py` then compares the
+results with the wheel's interface.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def check_installed() -> None:
         installed = "an unknown version"
     if installed != VERSION:
         raise ModelError(
-            f"local models need xllamacpp {VERSION}, but {installed} is installed: its C interface may be laid out "
-            f"in another way, and likelihoods would be wrong without a sign. {_INSTALL}"
+            f"local models need xllamacpp {VERSION}, but {installed} is installed: its C interface may be"
+            f" laid out in another way, and likelihoods would be wrong without a sign. {_INSTALL}"
         )
 
 
@@ -209,7 +209,8 @@ class Library:
         return buffer.value.decode("utf-8", "replace") if length >= 0 else ""
 
     def process(self, context: int, batch: int, tokens: list[int], start: int, first_output: int) -> int:
-        """Evaluate tokens from position `start` on, with logits from index `first_output` on; 0 is success."""
+        """Evaluate tokens from position `start` on, with logits from index `first_output` on; 0 is
+        success."""
         self.llama_batch_ext_clear(batch)
         for index, token in enumerate(tokens):
             position = self.llama_batch_ext_add_token(batch, 0, token)
@@ -232,8 +233,9 @@ class Library:
 def unexpected_layout(what: str) -> ModelError:
     """The error for a library whose interface differs from this file."""
     return ModelError(
-        f"the library of xllamacpp {VERSION} is not laid out as expected on this machine: {what}. Its likelihoods "
-        "cannot be trusted, so none are given. Use a protocol that asks for a score, or another machine."
+        f"the library of xllamacpp {VERSION} is not laid out as expected on this machine: {what}. Its"
+        " likelihoods cannot be trusted, so none are given. Use a protocol that asks for a score, or another"
+        " machine."
     )
 
 
@@ -249,7 +251,8 @@ _CONTAINER = (
 
 
 def free_bytes() -> int | None:
-    """The free memory of the machine, the container and the user's limit, whichever is least; none where unknown.
+    """The free memory of the machine, the container and the user's limit, whichever is least; none where
+    unknown.
 
     llama.cpp ends the whole process where an allocation fails.
     """
@@ -308,10 +311,10 @@ def _entry(path: Path, name: str) -> int | None:
 
 # The log-probability of every token of a target after a prompt, by a model in this process.
 #
-# Prompt and target are tokenized separately, so that the boundary between them does not depend on the text. A prefix
-# that two calls share, of prompt or target, is evaluated once: the context keeps the tokens of the last call and
-# their log-probabilities. The same call gives the same numbers to the last bit, no matter what was evaluated before it.
-# One call at a time in each lane; nothing here knows of protocols or event loops.
+# Prompt and target are tokenized separately, so that the boundary between them does not depend on the text. A
+# prefix that two calls share, of prompt or target, is evaluated once: the context keeps the tokens of the
+# last call and their log-probabilities. The same call gives the same numbers to the last bit, no matter what
+# was evaluated before it. One call at a time in each lane; nothing here knows of protocols or event loops.
 
 
 BATCH = 128
@@ -474,7 +477,8 @@ class _Context:
     def logprobs(
         self, tokens: list[int], first: int, after: list[int], is_stopped: Callable[[], bool]
     ) -> tuple[tuple[float, ...], int]:
-        """The log-probabilities of the tokens `after`, which begin behind index `first`; and how many were evaluated."""
+        """The log-probabilities of the tokens `after`, which begin behind index `first`; and how many were
+        evaluated."""
         self._ensure_size(len(tokens))
         cached = self._cached_logprobs(tokens, first, after)
         if len(cached) == len(after):

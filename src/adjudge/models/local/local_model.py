@@ -1,8 +1,9 @@
 """The embedded judge: a model that runs in this process, without a key and without a network.
 
-Likelihoods are computed in at most two lanes; the next call of a lane is the waiting one that shares the longest
-prefix with its last call. Generated replies come from the wheel's server, several at once. Everything runs in
-threads, so that the event loop stays free. The weights are loaded, and pulled if necessary, with the first call.
+Likelihoods are computed in at most two lanes; the next call of a lane is the waiting one that shares the
+longest prefix with its last call. Generated replies come from the wheel's server, several at once. Everything
+runs in threads, so that the event loop stays free. The weights are loaded, and pulled if necessary, with the
+first call.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ..base import Form, Model, Parameters, failed
 from ..likelihood_passages import Passage, likelihood_details, passages_of
 from ..prices import Price
 from .llama_cpp import VERSION, Scored, Scorer, TooLong, Unscored, check_installed, unexpected_layout
-from .weights import SMOLLM2, Say, Weights, digest_of, pull
+from .weights import SMOLLM2, Say, Weights, pull, sha256_of
 
 PARALLEL_REPLIES = 2
 """Replies generated at once: they share the memory reads of the weights, which is most of the work."""
@@ -102,7 +103,8 @@ def request_for(call: Call, params: Parameters) -> dict[str, Any]:
 
 
 def grammar_of(form: Form) -> str:
-    """The grammar of a reply: free text that cannot begin the answer, then the answer; or the other way round.
+    """The grammar of a reply: free text that cannot begin the answer, then the answer; or the other way
+    round.
 
     It constrains only which token is chosen; the reported probabilities are unconstrained.
     """
@@ -141,9 +143,11 @@ def reply_of(
         call.key,
         choice.message.content or "",
         choice.message.reasoning_content or "",
-        tuple(TokenLogprob(token.token, token.logprob, token.top_logprobs) for token in tokens)
-        if tokens
-        else None,
+        (
+            tuple(TokenLogprob(token.token, token.logprob, token.top_logprobs) for token in tokens)
+            if tokens
+            else None
+        ),
         usage.prompt_tokens,
         usage.completion_tokens,
         cost(usage.prompt_tokens, usage.completion_tokens),
@@ -161,8 +165,8 @@ def reply_of(
 _KNOWN_TEXT = "The capital of France is the city of"
 _COMPARED = 10
 _TOLERANCE = 0.25
-"""Nats between the two interfaces. Different batches cause rounding differences of hundredths; wrong parameters
-cause differences of several."""
+"""Nats between the two interfaces. Different batches cause rounding differences of hundredths; wrong
+parameters cause differences of several."""
 
 _checked: set[Path] = set()
 
@@ -306,7 +310,7 @@ class LocalModel(Model):
         if not self._digest:
             self.check(Parameters())
             assert isinstance(self.file, Path)
-            self._digest = digest_of(self.file)
+            self._digest = sha256_of(self.file)
         return self._digest
 
     @property

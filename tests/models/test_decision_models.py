@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from adjudge.errors import ModelError
-from adjudge.models import Probe, parse_model
-from adjudge.models.decisions import DecisionModel, OpenAIDecisions
+from adjudge.models import Capabilities, Parameters, parse_model
+from adjudge.models.decision_models import DecisionModel, OpenAIDecisions
 from adjudge.models.systemone import SystemOneModel
 from adjudge.parse.decision import read_decision
 from adjudge.protocols import load_protocol
-from adjudge.records import Call, Item
+from adjudge.records import Call, Item, Reply
 from adjudge.render import questions_of, render_questions
-from fakedecisions import decides, decision
-from fakeserver import FakeServer
+from fakedecisions import decides, decision, too_many
+from fakeserver import Answer, FakeServer, Request, as_json, error
 from running import EXAMPLES
 
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -161,7 +161,7 @@ def test_an_address_without_a_name_is_refused() -> None:
 
 @pytest.mark.parametrize("wire", ["decisions", "systemone"])
 def test_a_probe_asks_one_typed_question(wire: str) -> None:
-    async def probed(url: str) -> Probe:
+    async def probed(url: str) -> Capabilities:
         judge = parse_model(f"{wire}+{url}/v1#judge")
         try:
             return await judge.probe()
@@ -172,3 +172,70 @@ def test_a_probe_asks_one_typed_question(wire: str) -> None:
         probe = asyncio.run(probed(server.url))
         assert (probe.answers, probe.logprobs, server.n_requests) == (True, False, 1)
         assert probe.model_name.startswith("judge-1")
+
+
+def ask(server: FakeServer, wire: str, call: Call, times: int = 1) -> tuple[list[Reply], list[str]]:
+    async def asked() -> tuple[list[Reply], list[str]]:
+        judge = parse_model(f"{wire}+{server.url}/v1#judge")
+        try:
+            return [await judge.ask(call, Parameters()) for _ in range(times)], judge.adjustments
+        finally:
+            await judge.close()
+
+    return asyncio.run(asked())
+
+
+def n_asked(server: FakeServer) -> list[int]:
+    return [len(request.json["questions"]) for request in server.requests]
+
+
+PAIR = call_of("geval/compare", {"task": "t", "response_a": "x", "response_b": "y"})
+"""A call of 13 questions."""
+
+
+@pytest.mark.parametrize("wire", ["decisions", "systemone"])
+def test_a_server_that_takes_fewer_questions_is_asked_in_parts(wire: str) -> None:
+    def plan(request: Request) -> Answer:
+        return too_many(request.json, 5) or as_json(decision(request.json))
+
+    with FakeServer(plan) as server:
+        (first, second), notes = ask(server, wire, PAIR, times=2)
+    assert n_asked(server) == [13, 7, 4, 3, 6, 3, 3, 4, 4, 4, 1]
+    statuses = [score.status for reply in (first, second) for score in read_decision(PAIR, reply.text).scores]
+    assert statuses == ["ok"] * 24
+    assert first.tokens_in == 40 * 4
+    (note,) = notes
+    assert "at most 4 questions are sent at once" in note
+
+
+@pytest.mark.parametrize("wire", ["decisions", "systemone"])
+def test_one_question_that_a_server_refuses_costs_no_other_answer(wire: str) -> None:
+    def plan(request: Request) -> Answer:
+        refused = "clarity-response_b" in request.body.decode()
+        return error(400, "at most 4 options") if refused else as_json(decision(request.json))
+
+    with FakeServer(plan) as server:
+        (reply,), notes = ask(server, wire, PAIR)
+    scores = read_decision(PAIR, reply.text).scores
+    missing = [(score.criterion, score.subject) for score in scores if score.status == "no_reply"]
+    assert missing == [("clarity", "b")]
+    assert sum(score.status == "ok" for score in scores) == 11
+    assert notes == [note for note in notes if note.startswith("question clarity-response_b is refused")]
+
+
+@pytest.mark.parametrize("wire", ["decisions", "systemone"])
+def test_a_server_that_refuses_every_question_is_not_asked_each_of_them(wire: str) -> None:
+    with FakeServer(default=error(400, "no")) as server:
+        (reply,), _ = ask(server, wire, PAIR)
+    assert reply.error is not None
+    assert "answered 400: no" in reply.error.message
+    assert n_asked(server) == [13, 7, 4, 2, 1, 1, 2, 1]
+
+
+@pytest.mark.parametrize("wire", ["decisions", "systemone"])
+def test_a_refused_text_is_not_sent_again_in_parts(wire: str) -> None:
+    with FakeServer(default=error(400, "flagged by our content_policy")) as server:
+        (reply,), _ = ask(server, wire, PAIR)
+    assert reply.error is not None
+    assert reply.error.kind == "filtered"
+    assert server.n_requests == 1
