@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -21,7 +22,7 @@ class Mark(Struct, frozen=True):
     possible: tuple[float, float] | None = None
 
 
-class Interval(Struct, frozen=True):
+class DrawnInterval(Struct, frozen=True):
     """A number with its interval; a second mark is another number to compare it with."""
 
     text: str
@@ -67,7 +68,7 @@ class Shade(Struct, frozen=True):
     detail: str
 
 
-Value = str | Interval | Counts | Bars | Shade
+Value = str | DrawnInterval | Counts | Bars | Shade
 
 
 class Axis(Struct, frozen=True):
@@ -76,6 +77,8 @@ class Axis(Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     reference: float | None = None
+    is_whole: bool = False
+    """whether only whole numbers exist on it, such as ranks"""
 
 
 SHARES = Axis(0.0, 1.0)
@@ -113,6 +116,13 @@ REMARK = "remark"
 """The name of a last column that says what limits the numbers of a row."""
 
 
+SectionKind = Literal["text", "criterion", "how_to_read", "flags", "moved", "ranks"]
+"""What a section is, for printers that show some in another way; its title is for readers alone.
+
+`criterion`: the first of those about one criterion.
+"""
+
+
 class Section(Struct, frozen=True):
     """A heading with lines of text, notices, a table, and notes below it; any of them may be empty."""
 
@@ -125,6 +135,9 @@ class Section(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     is_detail: bool = False
     """folded in HTML"""
+    kind: SectionKind = "text"
+    criterion: str = ""
+    """the criterion that all of it is about, by the name that results have; the title shows a short one"""
 
     @property
     def heads(self) -> tuple[Column, ...]:
@@ -138,7 +151,7 @@ class Section(Struct, frozen=True):
         return self._filled()
 
     def _with_shared_remarks(self) -> Section:
-        remarks = [text_of(row[-1]).split("; ") for row in self.rows]
+        remarks = [cell_text(row[-1]).split("; ") for row in self.rows]
         counts = Counter(part for parts in remarks for part in dict.fromkeys(parts) if part)
         shared = [part for part, n in counts.items() if n >= max(3, len(remarks) / 2)]
         if not shared:
@@ -152,12 +165,17 @@ class Section(Struct, frozen=True):
         return structs.replace(self, rows=rows, notes=(*self.notes, *notes))
 
     def _filled(self) -> Section:
-        kept = [at for at in range(len(self.columns)) if any(text_of(row[at]) for row in self.rows)]
+        kept = [at for at in range(len(self.columns)) if any(cell_text(row[at]) for row in self.rows)]
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return structs.replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
 
-def text_of(value: Value) -> str:
+def how_to_read(*lines: str, is_detail: bool = False) -> Section:
+    """The last section of a result: what its terms and intervals mean."""
+    return Section("How to read this", lines, is_detail=is_detail, kind="how_to_read")
+
+
+def cell_text(value: Value) -> str:
     """The text of a cell."""
     return value if isinstance(value, str) else value.text
 

@@ -1,11 +1,12 @@
-"""Formats numbers, counts and lists of names, the same in sentences, on a terminal, in Markdown and in HTML."""
+"""Formats numbers, counts and lists of names, the same in sentences, on a terminal, in Markdown and in
+HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from .records import Estimate, Scale
-from .sections import Interval, Mark
+from .sections import DrawnInterval, Mark
 
 NO_VALUE = "–"
 
@@ -16,13 +17,35 @@ _MOST_NAMED = 5
 def number(value: float, digits: int = 2) -> str:
     """A number with fixed digits and without a negative zero; in scientific notation where it is large."""
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
-    return text.lstrip("-") if float(text) == 0 else text
+    return text.lstrip("-") if float(text) == 0 else with_minus(text)
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """+0.31, -0.31, and 0.00 without a sign."""
+    """+0.31, −0.31, and 0.00 without a sign."""
     text = number(value, digits)
     return f"+{text}" if value > 0 and float(text) else text
+
+
+def score_text(value: float) -> str:
+    """A single score, as short as its value: 4, 4.5, 3.67, and one digit more below one: 0.583."""
+    if value and abs(value) < 0.001:
+        return with_minus(f"{value:.3g}")
+    digits = 2 if abs(value) >= 1 else 3
+    text = number(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def price(cost_usd: float | None) -> str:
+    """An amount of money: to the cent, and finer where it is small."""
+    if cost_usd is None:
+        return "unknown"
+    digits = 2 if cost_usd >= 0.1 else 4 if cost_usd >= 0.001 else 6
+    return f"${cost_usd:,.{digits}f}" if cost_usd else "free"
+
+
+def with_minus(text: str) -> str:
+    """The one minus sign, U+2212, which is as wide as a plus and does not break a line."""
+    return text.replace("-", "\u2212")
 
 
 def interval(estimate: Estimate | None, digits: int = 2, *, is_difference: bool = False) -> str:
@@ -37,7 +60,8 @@ def interval(estimate: Estimate | None, digits: int = 2, *, is_difference: bool 
 
 def share(value: float) -> str:
     """62 %, and one digit more below ten."""
-    return f"{value * 100:.0f} %" if value == 0 or abs(value) >= 0.0995 else f"{value * 100:.1f} %"
+    digits = 0 if value == 0 or abs(value) >= 0.0995 else 1
+    return with_minus(f"{value * 100:.{digits}f} %")
 
 
 def percent(estimate: Estimate | None) -> str:
@@ -57,18 +81,18 @@ def interval_cell(
     possible: tuple[float, float] | None = None,
     beside: Estimate | None = None,
     legend: str = "",
-) -> Interval:
+) -> DrawnInterval:
     """The same as a cell that HTML can draw; `beside` is drawn with it, and `legend` explains both."""
     text = interval(estimate, digits, is_difference=is_difference)
     marks = [Mark(estimate.value, estimate.low, estimate.high, possible)]
     if beside is not None:
         marks.append(Mark(beside.value, beside.low, beside.high))
-    return Interval(text, tuple(marks), legend)
+    return DrawnInterval(text, tuple(marks), legend)
 
 
-def percent_cell(estimate: Estimate) -> Interval:
+def percent_cell(estimate: Estimate) -> DrawnInterval:
     """A share as a cell that HTML can draw."""
-    return Interval(percent(estimate), (Mark(estimate.value, estimate.low, estimate.high),))
+    return DrawnInterval(percent(estimate), (Mark(estimate.value, estimate.low, estimate.high),))
 
 
 def p_text(p: float | None) -> str:
@@ -112,7 +136,7 @@ def decimals(scale: Scale | None) -> int:
 
 def failures_text(failures: Mapping[str, int]) -> str:
     """2 unparsed, 1 refused."""
-    return ", ".join(f"{n} {status_text(status)}" for status, n in failures.items())
+    return ", ".join(f"{n:,} {status_text(status)}" for status, n in failures.items())
 
 
 def status_text(status: str) -> str:

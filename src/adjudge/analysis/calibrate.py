@@ -1,6 +1,7 @@
 """Fitting a map of a judge's scores on labels: `adjudge calibrate`.
 
-With fewer than 200 labels a logistic curve (Platt), otherwise an isotonic one. The error that is reported
+With fewer than 1,000 labels a logistic curve (Platt), otherwise an isotonic one: it follows any rising
+shape, and with fewer labels chance as well (Niculescu-Mizil and Caruana 2005). The error that is reported
 after the map is of items that the curve did not see: it is fitted on four fifths of the groups and measured
 on the rest, five times.
 """
@@ -11,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..errors import DataError
 from ..records import Estimate, Label
@@ -22,7 +23,7 @@ from .labels.labelled import LabelledItem, LabelledTable
 from .run_view.run_view import RunView
 
 LEAST_LABELS = 20
-LEAST_FOR_ISOTONIC = 200
+LEAST_FOR_ISOTONIC = 1000
 _N_FOLDS = 5
 
 
@@ -36,11 +37,19 @@ class CurveQuality(Struct, frozen=True):
     method: str
     n_labels: int
     error_before: Estimate
-    """mean absolute distance from the labels"""
+    """mean absolute distance from the labels; on two levels the mean square (the Brier score), which the true
+    probabilities make least"""
     error_after: Estimate
     calibration_before: Estimate | None = None
     """calibration error of the probability of the upper level; none on longer scales"""
     calibration_after: Estimate | None = None
+
+
+class HeldOutScores(NamedTuple):
+    """Scores by curves that did not see the item's group, and the fold of each item."""
+
+    scores: list[float]
+    folds: list[int]
 
 
 class Calibrated(Struct, frozen=True):
@@ -52,7 +61,7 @@ class Calibrated(Struct, frozen=True):
     """criterion → why it has no map"""
 
 
-class _Shares(NamedTuple):
+class Shares(NamedTuple):
     """Scores and labels as shares of the scale, with the group of each."""
 
     scores: list[float]
@@ -70,7 +79,7 @@ def calibrated(view: RunView, labels: Sequence[Label]) -> tuple[ScoreMap, Calibr
         if isinstance(shares, str):
             left_out[name] = shares
             continue
-        curve = _fitted(table.model, table.criterion, shares)
+        curve = fitted_curve(table.model, table.criterion, shares)
         curves.append(curve)
         qualities.append(_quality(table, curve, shares))
     if not curves:
@@ -80,7 +89,7 @@ def calibrated(view: RunView, labels: Sequence[Label]) -> tuple[ScoreMap, Calibr
     return score_map, Calibrated(score_map.digest, tuple(qualities), left_out)
 
 
-def _shares(table: LabelledTable) -> _Shares | str:
+def _shares(table: LabelledTable) -> Shares | str:
     scale = table.scale
     if table.kind == "choices" or scale is None or scale.low is None or scale.high is None:
         return "choices, classes and unbounded scores have no map"
@@ -98,12 +107,13 @@ def _shares(table: LabelledTable) -> _Shares | str:
     people = [(label - low) / width for _, _, label in rows]
     if len(set(scores)) < 2 or len(set(people)) < 2:
         return "the scores or the labels do not vary"
-    return _Shares(scores, people, [row.group if row.group is not None else row.item for row, _, _ in rows])
+    return Shares(scores, people, [row.group if row.group is not None else row.item for row, _, _ in rows])
 
 
-def _fitted(model: str, criterion: str, shares: _Shares) -> ScoreCurve:
+def fitted_curve(model: str, criterion: str, shares: Shares, n_for_form: int | None = None) -> ScoreCurve:
+    """The curve; `n_for_form` labels decide its form, so that a curve on a part has that of the whole."""
     n_labels = len(shares.scores)
-    if n_labels >= LEAST_FOR_ISOTONIC:
+    if (n_labels if n_for_form is None else n_for_form) >= LEAST_FOR_ISOTONIC:
         curve = isotonic_fit(shares.scores, shares.labels)
         return ScoreCurve(model, criterion, "isotonic", n_labels, curve.x, curve.y)
     slope, intercept = platt_fit(shares.scores, shares.labels)
@@ -136,29 +146,36 @@ def platt_fit(scores: Sequence[float], labels: Sequence[float]) -> tuple[float, 
     return max(0.0, slope), intercept
 
 
-def _quality(table: LabelledTable, curve: ScoreCurve, shares: _Shares) -> CurveQuality:
+def _quality(table: LabelledTable, curve: ScoreCurve, shares: Shares) -> CurveQuality:
     after = held_out(shares)
     groups = shares.groups if table.has_groups() else None
+    is_chance = table.scale is not None and len(table.scale.values()) == 2
     before_error, after_error = (
         mean_interval(
-            [abs(value - label) for value, label in zip(values, shares.labels, strict=True)],
+            [
+                abs(value - label) ** (1 + is_chance)
+                for value, label in zip(values, shares.labels, strict=True)
+            ],
             groups,
             limits=(0.0, 1.0),
-            name="mean absolute error",
+            name="Brier score" if is_chance else "mean absolute error",
         )
-        for values in (shares.scores, after)
+        for values in (shares.scores, after.scores)
     )
-    quality = CurveQuality(curve.model, curve.criterion, curve.method, len(after), before_error, after_error)
-    if table.scale is None or len(table.scale.values()) != 2:
+    quality = CurveQuality(
+        curve.model, curve.criterion, curve.method, len(shares.scores), before_error, after_error
+    )
+    if not is_chance:
         return quality
     upper: list[bool | None] = [label > 0.5 for label in shares.labels]
-    errors = [probability_quality(values, upper, clusters=groups).error for values in (shares.scores, after)]
-    return CurveQuality(
-        curve.model, curve.criterion, curve.method, len(after), before_error, after_error, *errors
+    return structs.replace(
+        quality,
+        calibration_before=probability_quality(shares.scores, upper, clusters=groups).error,
+        calibration_after=probability_quality(after.scores, upper, clusters=groups, folds=after.folds).error,
     )
 
 
-def held_out(shares: _Shares) -> list[float]:
+def held_out(shares: Shares) -> HeldOutScores:
     """For each item the score that a curve gives which was fitted without the item's group."""
     names = list(dict.fromkeys(shares.groups))
     fold_of = {name: place * 7 % _N_FOLDS for place, name in enumerate(names)}
@@ -168,9 +185,9 @@ def held_out(shares: _Shares) -> list[float]:
         seen = [place for place, number in enumerate(folds) if number != fold]
         if len(seen) in (0, len(folds)):
             continue
-        part = _Shares([shares.scores[place] for place in seen], [shares.labels[place] for place in seen], [])
-        curve = _fitted("", "", part)
+        part = Shares([shares.scores[place] for place in seen], [shares.labels[place] for place in seen], [])
+        curve = fitted_curve("", "", part, len(shares.scores))
         for place, number in enumerate(folds):
             if number == fold:
                 values[place] = curve.share(shares.scores[place])
-    return values
+    return HeldOutScores(values, folds)

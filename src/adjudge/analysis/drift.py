@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..records import Scale
+from ..records import Estimate, Scale
 from ..sections import Section
 from ..stats.drift import DriftVerdict, Look, drift
 from ..words import count, interval
 from .run_view.criteria import protocol_id
 from .run_view.result_facts import as_number, cluster_of
 from .run_view.run_view import RunView
-
-MARGIN_SHARE = 0.05
-"""A change of less than this share of the scale does not matter, unless a margin is given."""
+from .significance import MARGIN_SHARE
 
 
 class CriterionDrift(Struct, frozen=True):
@@ -42,15 +40,17 @@ def drift_of(stored: RunView, looks: Sequence[RunView], margin: float | None = N
     """Each look judged the items of the stored run again."""
     criteria = {}
     names = _criteria(stored)
-    n_protocols = len({protocol for protocol, _ in names})
+    n_protocols, n_models = (len({name[place] for name in names}) for place in (0, 2))
     for name in names:
+        protocol, criterion, model = name
         keys, before, clusters = _column(stored, name)
         fresh = [dict(zip(*_column(look, name)[:2], strict=True)) for look in looks]
-        reach = _reach(stored.scale(*name))
+        reach = _reach(stored.scale(protocol, criterion))
         allowed = MARGIN_SHARE * (1.0 if reach is None else reach) if margin is None else margin
-        made = drift(before, [[look.get(key) for key in keys] for look in fresh], allowed, clusters, reach)
-        title = name[1] if n_protocols == 1 else f"{protocol_id(name[0])}/{name[1]}"
-        criteria[title] = _of_looks(made, allowed)
+        again = [[look.get(key) for key in keys] for look in fresh]
+        made = drift(before, again, allowed, clusters, reach, len(names))
+        title = criterion if n_protocols == 1 else f"{protocol_id(protocol)}/{criterion}"
+        criteria[title if n_models == 1 else f"{title} · {model}"] = _of_looks(made, allowed)
     verdicts = [part.verdict for part in criteria.values()]
     verdict: DriftVerdict = "not enough evidence"
     if "changed" in verdicts:
@@ -68,16 +68,17 @@ def _of_looks(looks: list[Look], margin: float) -> CriterionDrift:
     return CriterionDrift(verdict, margin, tuple(looks), first)
 
 
-def _criteria(view: RunView) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((result.protocol, result.criterion) for result in view.results))
+def _criteria(view: RunView) -> list[tuple[str, str, str]]:
+    """Each criterion of each judge, by protocol, criterion and model."""
+    return list(dict.fromkeys((result.protocol, result.criterion, result.model) for result in view.results))
 
 
 def _column(
-    view: RunView, name: tuple[str, str]
-) -> tuple[list[tuple[str, str | None, str]], list[float | None], list[str]]:
+    view: RunView, name: tuple[str, str, str]
+) -> tuple[list[tuple[str, str | None]], list[float | None], list[str]]:
     """The keys, the scores and the clusters of the items of a criterion."""
-    rows = [result for result in view.results if (result.protocol, result.criterion) == name]
-    keys: list[tuple[str, str | None, str]] = [(row.item, row.subject, row.model) for row in rows]
+    rows = [result for result in view.results if (result.protocol, result.criterion, result.model) == name]
+    keys: list[tuple[str, str | None]] = [(row.item, row.subject) for row in rows]
     values = [
         row.value if row.value is not None else None if row.choice is None else as_number(row.choice)
         for row in rows
@@ -97,10 +98,10 @@ def _summary(run: str, verdict: DriftVerdict, criteria: dict[str, CriterionDrift
     looked = f"after {count(n_looks, 'look')}"
     if verdict == "changed":
         changed = [
-            f"{name} {interval(part.looks[-1].latest, is_difference=True)} (first significant at "
-            f"look {part.first_change})"
+            f"{name} {interval(_shown_at(part.looks[part.first_change - 1]), is_difference=True)} at look "
+            f"{part.first_change}"
             for name, part in criteria.items()
-            if part.verdict == "changed"
+            if part.first_change is not None
         ]
         return f"The judge changed since {run} was stored, {looked}: {'; '.join(changed)}."
     if verdict == "not changed":
@@ -109,6 +110,12 @@ def _summary(run: str, verdict: DriftVerdict, criteria: dict[str, CriterionDrift
             "margin."
         )
     return f"Not enough evidence {looked} that the judge changed since {run} was stored, or that it did not."
+
+
+def _shown_at(look: Look) -> Estimate:
+    """The difference that shows the change at this look: of the look alone, or of all looks so far."""
+    low, high = look.latest.low, look.latest.high
+    return look.overall if low is None or high is None or low <= 0 <= high else look.latest
 
 
 def drift_sections(drifted: Drift) -> list[Section]:
@@ -127,6 +134,7 @@ def drift_sections(drifted: Drift) -> list[Section]:
         for name, part in drifted.criteria.items()
         for look in part.looks
     )
+    among = "" if len(drifted.criteria) < 2 else " and criteria"
     margins = ", ".join(f"{name} {part.margin:g}" for name, part in drifted.criteria.items())
-    note = f"Intervals allow for looking again and again (5 % over all looks). Margin: {margins}."
+    note = f"Intervals allow for looking again and again (5 % over all looks{among}). Margin: {margins}."
     return [Section(f"Drift: {drifted.run}", (drifted.summary, note), columns if rows else (), rows)]

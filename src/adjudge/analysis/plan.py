@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Literal
 
 from msgspec import Struct
 
-from ..errors import DataError
 from ..sections import Section
-from ..stats.sample_size import design_effect, intraclass_correlation, size_for_distance, size_for_width
+from ..stats.sample_size import design_effect, size_for_distance, size_for_width
 from ..words import count
-from .run_view.result_facts import cluster_of
-from .run_view.run_view import RunView
+from .pilot import Pilot
 
 Goal = Literal["width", "difference", "gate"]
 
 
-class Pilot(Struct, frozen=True):
-    """What is assumed of the scores, or what a run has shown."""
-
-    sd: float
-    icc: float = 0.0
-    group_size: int = 1
-    source: str = "given"
+JUDGED_SHARE = 0.1
+"""With a judge, so many items are judged that they add this share to the variance of the corrected mean."""
 
 
 class SamplePlan(Struct, frozen=True):
@@ -42,30 +34,12 @@ class SamplePlan(Struct, frozen=True):
     """items to judge; judged scores are as precise as the goal asks"""
     groups: int | None
     labels: int | None
-    """human labels with this judge, in as many groups as `label_groups`"""
+    """human labels with this judge, in as many groups as `label_groups`, out of `judged_items`"""
     label_groups: int | None
     labels_without_judge: int | None
+    judged_items: int | None
+    """items that the judge has to score for `labels` to suffice"""
     summary: str
-
-
-def pilot_of(view: RunView, criterion: str | None) -> Pilot:
-    """Spread, ICC and group size of a run's scores."""
-    rows = [row for row in view.results if row.value is not None and criterion in (None, row.criterion)]
-    if len({row.criterion for row in rows}) > 1:
-        names = ", ".join(sorted({row.criterion for row in rows}))
-        raise DataError(f"run {view.name} has several criteria: {names}. Choose one: --criterion NAME.")
-    values = [row.value for row in rows if row.value is not None]
-    if len(values) < 3:
-        raise DataError(
-            f"run {view.name} has {count(len(values), 'score')}: a pilot needs three that differ."
-        )
-    mean = math.fsum(values) / len(values)
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    if sd <= 0:
-        raise DataError(f"all scores of run {view.name} are the same: give --sd.")
-    groups = [cluster_of(row.group, row.item) for row in rows]
-    size = round(len(values) / len(Counter(groups)))
-    return Pilot(sd, intraclass_correlation(values, groups), max(1, size), f"run {view.name}")
 
 
 def planned(goal: Goal, target: float, pilot: Pilot, correlation: float, power: float) -> SamplePlan:
@@ -80,11 +54,16 @@ def planned(goal: Goal, target: float, pilot: Pilot, correlation: float, power: 
         return found.groups, found.items
 
     groups, items = size(pilot.sd)
-    label_groups, labels = size(pilot.sd * math.sqrt(1 - correlation**2))
+    label_groups, labels, judged = groups, items, items
+    explained = correlation**2
+    if explained > JUDGED_SHARE and groups is not None:
+        # A corrected mean has the variance (1 - r²) / labels + r² / judged items.
+        label_groups, labels = size(pilot.sd * math.sqrt((1 - explained) / (1 - JUDGED_SHARE)))
+        judged = math.ceil(groups * explained / JUDGED_SHARE) * pilot.group_size
     return SamplePlan(
         goal, target, pilot.sd, pilot.icc, pilot.group_size, correlation, power,
-        design_effect(pilot.group_size, pilot.icc), items, groups, labels, label_groups, items,
-        _summary(goal, target, power, groups, items, labels, pilot),
+        design_effect(pilot.group_size, pilot.icc), items, groups, labels, label_groups, items, judged,
+        _summary(goal, target, power, groups, items, labels, judged, pilot),
     )  # fmt: skip
 
 
@@ -95,6 +74,7 @@ def _summary(
     groups: int | None,
     items: int | None,
     labels: int | None,
+    judged: int | None,
     pilot: Pilot,
 ) -> str:
     aim = {
@@ -105,12 +85,12 @@ def _summary(
     if groups is None or items is None:
         return f"{aim} takes far more items than is practical."
     where = f" in {count(groups, 'group')} of {pilot.group_size}" if pilot.group_size > 1 else ""
-    text = f"{aim} takes {count(items, 'item')}{where}"
-    return (
-        f"{text}; with this judge, {count(labels, 'label')} in place of {items}."
-        if labels and labels < items
-        else f"{text}."
-    )
+    each = " of each system" if goal == "difference" else ""
+    text = f"{aim} takes {count(items, 'item')}{each}{where}"
+    if not labels or not judged or labels >= items:
+        return f"{text}."
+    saved = f"{count(labels, 'label')} in place of {items:,}"
+    return f"{text}; with this judge, {saved}, if it scores {judged:,} items."
 
 
 def plan_sections(plan: SamplePlan, source: str) -> list[Section]:
@@ -120,14 +100,16 @@ def plan_sections(plan: SamplePlan, source: str) -> list[Section]:
         ("groups", _text(plan.groups)),
         ("labels with the judge", _text(plan.labels)),
         ("labelled groups with the judge", _text(plan.label_groups)),
+        ("items judged for them", _text(plan.judged_items)),
         ("labels without a judge", _text(plan.labels_without_judge)),
         ("design effect", f"{plan.design_effect:.2f}"),
     )
     note = (
         f"Standard deviation {plan.sd:.2f}, ICC {plan.icc:.2f}, {plan.group_size} per group "
-        f"({source}); the judge's correlation with people {plan.correlation:g}. More labels in the "
-        "same groups buy little: add groups."
+        f"({source}); the judge's correlation with people {plan.correlation:g}."
     )
+    if plan.group_size > 1:
+        note += " More labels in the same groups buy little: add groups."
     return [Section("Plan", (plan.summary, note), ("needed", "number"), rows)]
 
 

@@ -7,3 +7,7 @@ SIGNIFICANCE = 0.05
 
 
 CLEAR_P = 0.05
+
+
+MARGIN_SHARE = 0.05
+"""A difference of less than this share of the scale does not matter, unless a margin is given."""

@@ -12,6 +12,7 @@ import pytest
 import adjudge
 from adjudge.analysis.audit.audit import Audit, ProbeResult
 from adjudge.analysis.audit.of_scores import audit_scores
+from adjudge.analysis.audit.verdict_words import verdict_text
 from adjudge.data import OrderChoice, ProbeScore, read_probe_scores
 from adjudge.errors import DataError
 
@@ -141,6 +142,18 @@ def test_a_control_that_lifts_more_than_the_attack_is_no_less_than_minus_one() -
     assert probe.success.low <= (probe.success.value or 0.0)
 
 
+def test_a_control_that_lifts_more_leaves_an_interval_around_the_lift() -> None:
+    base: list[float | None] = [2.0] * 80
+    control: list[float | None] = [5.0] * 50 + [2.0] * 30
+    probe = audited({"none": base, "injection/x": base, "injection/x/control": control})["injection/x"]
+    lift = probe.success
+    assert lift is not None
+    assert lift.low is not None
+    assert lift.high is not None
+    assert lift.value == pytest.approx(-50 / 80)
+    assert -1 <= lift.low < -50 / 80 < lift.high < 0
+
+
 def test_a_judge_that_scores_attacks_lower_is_not_misled() -> None:
     base: list[float | None] = [3.0] * 100
     probe = audited({"none": base, "injection/x": [1.0] * 100, "injection/x/control": base})["injection/x"]
@@ -213,3 +226,20 @@ def test_a_judge_that_prefers_the_first_position_is_named() -> None:
 def test_scores_without_unchanged_items_are_an_error() -> None:
     with pytest.raises(DataError, match="none"):
         audit_scores(scores({"tone": [1.0, 2.0]}))
+
+
+def test_damage_that_raises_scores_or_only_stirs_them_is_not_noticed() -> None:
+    base: list[float | None] = [3.0] * 80
+    higher: list[float | None] = [5.0] * 80
+    both_ways: list[float | None] = [2.0, 4.0] * 40
+    probes = audited({"none": base, "repeat": base, "truncated": higher, "swapped": both_ways})
+    assert probes["truncated"].verdict == "holds"
+    assert probes["swapped"].verdict != "moves"
+
+
+def test_a_probe_that_changes_scores_in_both_directions_says_how_many() -> None:
+    base: list[float | None] = [3.0] * 80
+    probe = audited({"none": base, "repeat": base, "tone": [2.0, 4.0] * 40})["tone"]
+    assert (probe.verdict, verdict_text(probe)) == ("moves", "changes 100 % of the scores")
+    steady = audited({"none": base, "repeat": base, "tone": [4.0] * 80})["tone"]
+    assert verdict_text(steady) == "moves"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adjudge.analysis.audit.of_scores import audit_scores
 from adjudge.analysis.audit.words import NO_RERUN, audit_sections
 from adjudge.data import OrderChoice, ProbeScore
-from adjudge.sections import Section, text_of
+from adjudge.sections import Section, cell_text
 
 
 def sections(columns: dict[str, list[float | None]]) -> list[Section]:
@@ -29,7 +29,7 @@ def test_the_summary_names_what_moves_and_the_tables_say_it_for_each_kind() -> N
         "judge, score: 1 of 2 probes move the score (length); 1 of 1 injections succeed (injection/x); "
         "1 of 1 kind of damage noticed.",
     )
-    verdicts = {text_of(row[0]): text_of(row[-1]) for section in made for row in section.rows}
+    verdicts = {cell_text(row[0]): cell_text(row[-1]) for section in made for row in section.rows}
     assert verdicts == {
         "length": "moves", "tone": "does not move", "injection/x": "succeeds", "emptied": "noticed",
     }  # fmt: skip

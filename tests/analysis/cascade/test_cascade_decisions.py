@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from adjudge.analysis.cascade.decisions import Decision, checked, is_drawn, is_sure
+from adjudge.analysis.cascade.decisions import CascadeDecision, checked, is_drawn, is_sure
 from adjudge.data.judge_answers import JudgeAnswer
 from adjudge.records import Label
 
 
 def check_of(n_right: int, n_wrong: int) -> bool | None:
     n = n_right + n_wrong
-    decisions = [Decision(f"i{k}", "cheap", "a", 1.0, is_checked=True) for k in range(n)]
+    decisions = [CascadeDecision(f"i{k}", "cheap", "a", 1.0, is_checked=True) for k in range(n)]
     # Spread evenly, as random labels are.
     wrong = {k * n // n_wrong for k in range(n_wrong)} if n_wrong else set()
     labels = [Label(f"i{k}", "choice", "r", "b" if k in wrong else "a") for k in range(n)]

@@ -64,6 +64,7 @@ def test_the_difference_is_that_of_a_paired_t_test() -> None:
     assert row.p == pytest.approx(expected.pvalue)
 
 
+@pytest.mark.slow
 def test_a_small_p_value_survives_the_correction_for_hundreds_of_tests() -> None:
     source = random.Random(3)
     base = {f"i{k}": source.gauss(50, 10) for k in range(400)}

@@ -34,7 +34,8 @@ def by_prompt(real_rows: Rows) -> dict[str, list[Result]]:
         scores = [score for score in judged["recorded"] if score is not None]
         results_by_name[judged["protocol"]].append(
             Result(
-                item=item["item_id"], protocol=judged["protocol"], criterion=judged["dimension"], model=judged["judge"],
+                item=item["item_id"], protocol=judged["protocol"], criterion=judged["dimension"],
+                model=judged["judge"],
                 status="ok" if scores else "unparsed", system=item["system"], group=item["group_id"],
                 value=math.fsum(scores) / len(scores) if scores else None,
             )
@@ -100,7 +101,8 @@ def test_two_judges_of_pairs_agree_as_scikit_learn_says(real_rows: Rows) -> None
     for row in real_rows("pandalm.judgments"):
         by_judge[row["judge"]].append(
             Result(
-                item=row["item_id"], protocol="pandalm", criterion="overall", model=row["judge"], choice=row["recorded"],
+                item=row["item_id"], protocol="pandalm", criterion="overall", model=row["judge"],
+                choice=row["recorded"],
                 status="ok" if row["recorded"] else "unparsed", system_a="one", system_b="other",
             )
         )  # fmt: skip

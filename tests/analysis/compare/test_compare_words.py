@@ -48,12 +48,14 @@ PANEL = scored(3, 4, 2, model="a") + scored(1, 2, 2, model="b")
     ("first", "second", "scale", "words"),
     [
         (two_systems("x"), two_systems("y"), FIVE, "x is significantly above y in old, y above x in new"),
-        (scored(1, 2, scale=FIVE), scored(2, 4, scale=Scale(0, 10, 10), protocol="q@1"), None, "The scales differ"),
+        (scored(1, 2, scale=FIVE), scored(2, 4, scale=Scale(0, 10, 10), protocol="q@1"), None,
+        "The scales differ"),
         (scored(*range(1, 6)), scored(*range(5, 0, -1)), UNKNOWN, "upside down"),
-        (scored(3, 4, 4, 3, 4, 3, 4), scored(1, 2, 1, 2, 1, 2, 1), Scale(0, 5, 0), "lower (-"),
+        (scored(3, 4, 4, 3, 4, 3, 4), scored(1, 2, 1, 2, 1, 2, 1), Scale(0, 5, 0), "lower (−"),
         (scored(1, 2, system="v1"), scored(2, 3, system="v2"), FIVE, "different system name"),
         (PANEL, scored(3, 3, 3, model="c"), FIVE, "mean of its judges a, b"),
-        ([choice(f"{k}", "a") for k in range(30)], [choice(f"{k}", "b") for k in range(30)], FIVE, "x wins in old, y in new"),
+        ([choice(f"{k}", "a") for k in range(30)], [choice(f"{k}", "b") for k in range(30)], FIVE,
+        "x wins in old, y in new"),
     ],
 )  # fmt: skip
 def test_a_comparison_says_what_its_numbers_mean(

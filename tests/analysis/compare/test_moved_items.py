@@ -12,7 +12,7 @@ from adjudge.analysis.compare.comparison import Comparison
 from adjudge.analysis.compare.words import compare_sections
 from adjudge.analysis.trust.judge_card import judge_card
 from adjudge.records import Label, Result, Scale
-from adjudge.sections import Interval, text_of
+from adjudge.sections import DrawnInterval, cell_text
 from judged import FIVE, choice, score
 from views import view
 
@@ -23,7 +23,8 @@ def run(seed: int, noise: int, name: str, **more: Any) -> Any:
     """A judge that sees the truth with noise."""
     rng = random.Random(seed)
     results = [
-        score(f"i{k}", float(min(5, max(1, truth(k) + rng.randint(-noise, noise)))), "AB"[k % 2], f"g{k // 2}",
+        score(f"i{k}", float(min(5, max(1, truth(k) + rng.randint(-noise, noise)))), "AB"[k % 2],
+        f"g{k // 2}",
               criterion="tact", model=name)
         for k in range(N)
     ]  # fmt: skip
@@ -72,11 +73,11 @@ def test_people_side_with_the_run_whose_answers_are_nearer_to_their_labels() -> 
 
 
 def test_the_test_is_that_of_trust_versus() -> None:
-    from adjudge.analysis.run_view.panel import side_by_side
+    from adjudge.analysis.run_view.panel import as_one_panel
 
     people = compared().criteria["tact"].people
     assert people is not None
-    (pair,) = judge_card(side_by_side([run(1, 3, "old"), run(2, 0, "new")]), LABELS).judges
+    (pair,) = judge_card(as_one_panel([run(1, 3, "old"), run(2, 0, "new")]), LABELS).judges
     assert people.pair.result.first.value == pytest.approx(pair.result.first.value)
     assert people.pair.result.second.value == pytest.approx(pair.result.second.value)
     assert people.pair.result.difference.value == pytest.approx(pair.result.difference.value)
@@ -117,15 +118,16 @@ def test_a_pair_moves_when_another_system_wins_whichever_is_called_a() -> None:
         "p4": ("b", "a", "a", "second"),
     }
     section = next(one for one in compare_sections(comparison) if one.title == "Items that moved most")
-    rows = {row[0]: [text_of(value) for value in row] for row in section.rows}
-    assert rows["p3"][2:] == ["new", "old", "-1.00", "old", "second"]
+    rows = {row[0]: [cell_text(value) for value in row] for row in section.rows}
+    assert rows["p3"][2:] == ["new", "old", "−1.00", "old", "second"]
     assert card.people is not None
     assert (card.people.n_first, card.people.n_second, card.people.n_equal) == (0, 2, 4)
 
 
 def test_runs_on_scales_that_cannot_be_compared_have_no_moved_items_and_no_picture() -> None:
     first = view(
-        [score(f"i{k}", -k / 7, "A", criterion="tact", model="m") for k in range(8)], {"tact": Scale(None, None, "high")}, name="first"
+        [score(f"i{k}", -k / 7, "A", criterion="tact", model="m") for k in range(8)], {"tact": Scale(None,
+        None, "high")}, name="first"
     )  # fmt: skip
     second = view(
         [score(f"i{k}", 1 + k % 5, "A", criterion="tact", model="n") for k in range(8)],
@@ -138,7 +140,7 @@ def test_runs_on_scales_that_cannot_be_compared_have_no_moved_items_and_no_pictu
     sections = list(compare_sections(comparison))
     assert all(section.title != "Items that moved most" for section in sections)
     assert not any(
-        isinstance(value, Interval) for section in sections for row in section.rows for value in row
+        isinstance(value, DrawnInterval) for section in sections for row in section.rows for value in row
     )
 
 
@@ -149,7 +151,7 @@ def test_the_means_of_both_runs_are_drawn_as_a_change_and_written_as_before() ->
     for row, (name, system) in zip(section.rows, comparison.criteria["tact"].systems.items(), strict=True):
         cell = row[place]
         assert row[0] == name
-        assert isinstance(cell, Interval)
+        assert isinstance(cell, DrawnInterval)
         assert cell.is_change
         assert [mark.value for mark in cell.marks] == [system.second.value, system.first.value]
-        assert cell.text.startswith(("+", "-", "0"))
+        assert cell.text.startswith(("+", "−", "0"))

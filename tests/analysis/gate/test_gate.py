@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.analysis.gate.decision import decision_by_interval, decision_by_values
-from adjudge.analysis.gate.gate import verdict_of
+from adjudge.analysis.gate.gate import decided_gate
 from adjudge.analysis.gate.gate_input import GateInput
 from adjudge.analysis.gate.not_enough_evidence import more_needed, outcome_of
 from adjudge.analysis.gate.rules import make_rules
@@ -41,6 +41,7 @@ def test_the_interval_decides_and_not_the_mean(tmp_path: Path, gate: Gated) -> N
     assert (check["n_more_of"], check["n_more"] > 0) == ("group", True)
 
 
+@pytest.mark.slow
 def test_as_many_more_items_as_are_asked_for_decide_four_times_in_five(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([3, 4, 4, 5], 40)}, is_grouped=False)
     check = gate("run", "--min", "tact=3.9", "--json").json["checks"][0]
@@ -204,6 +205,30 @@ def test_labels_correct_the_means_that_are_decided_on(tmp_path: Path, gate: Gate
     assert any("4.20" in remark for remark in check["remarks"]), "what the judge alone gives"
 
 
+def test_labels_of_all_items_decide_about_these_items(tmp_path: Path, gate: Gated) -> None:
+    people = cycle([5, 5, 4, 4, 3], 20)
+    judged_run(tmp_path, "main", {"x": cycle([4, 5, 4, 5, 3], 20)}, is_grouped=False)
+    judged_run(tmp_path, "run", {"x": cycle([4, 5, 4, 5, 3], 20)}, text="other", is_grouped=False)
+
+    def labels(name: str, less: int) -> str:
+        rows = [
+            {"item": f"q{k}", "criterion": "tact", "rater": "ann", "value": value - less}  # type: ignore[operator]
+            for k, value in enumerate(people)
+        ]
+        return str(write_rows(tmp_path / name, rows))
+
+    file = labels("a.jsonl", 0)
+    for bound, code in (("4.2", 0), ("4.25", 1)):
+        done = gate("run", "--min", f"tact={bound}", "--labels", file, "--about", "these-items", "--json")
+        assert done.code == code, done.err
+        estimate = done.json["checks"][0]["estimate"]
+        assert (estimate["low"], estimate["high"]) == (4.2, 4.2)
+    both = ("--labels", labels("b.jsonl", 1), "--baseline-labels", file, "--about", "these-items")
+    for allowed, code in (("1", 0), ("0.9", 1)):
+        done = gate("run", "--max-drop", f"tact={allowed}", "--baseline", "main", *both)
+        assert done.code == code, done.out
+
+
 def test_an_open_gate_with_labels_asks_for_more_labels(tmp_path: Path, gate: Gated) -> None:
     judged_run(tmp_path, "run", {"x": cycle([4, 5, 4, 5, 3], 400)}, is_grouped=False)
     labels = [
@@ -249,6 +274,17 @@ def test_labels_in_the_store_are_used_when_asked_for(tmp_path: Path, gate: Gated
         store.put_labels(said, store.run("run"))
     done = gate("run", "--min", "tact=4", "--labels", "store", "--json")
     assert (done.code, done.json["is_corrected"]) == (1, True)
+
+
+def test_a_gate_says_that_it_leaves_labels_of_the_store_out(tmp_path: Path, gate: Gated) -> None:
+    judged_run(tmp_path, "run", {"x": cycle([4, 5], 20)})
+    assert not any(
+        "--labels store" in note for note in gate("run", "--min", "tact=4", "--json").json["notes"]
+    )
+    with open_store(tmp_path / "adjudge.db") as store:
+        store.put_labels([Label(f"q{k}", "tact", "ann", 4.0) for k in range(12)], store.run("run"))
+    done = gate("run", "--min", "tact=4", "--json")
+    assert any("12 labels" in note and "--labels store" in note for note in done.json["notes"])
 
 
 def test_thresholds_come_from_a_file_and_flags_win(tmp_path: Path, gate: Gated) -> None:
@@ -538,4 +574,20 @@ def test_a_gate_without_labels_or_baseline_keeps_no_items_and_decides_alike(tmp_
             for for_comparison in (False, True)
         )
     assert (len(lean.view.results), len(full.view.results)) == (0, 103)
-    assert verdict_of(lean, rules, None) == verdict_of(full, rules, None)
+    assert decided_gate(lean, rules, None) == decided_gate(full, rules, None)
+
+
+def test_a_drop_of_these_items_is_known_without_labels(gate: Gated, tmp_path: Path) -> None:
+    judged_run(tmp_path, "main", {"x": cycle([4, 5, 4, 5], 20)}, is_grouped=False)
+    judged_run(tmp_path, "run", {"x": cycle([4, 4, 4, 5], 20)}, text="other", is_grouped=False)
+    for allowed, code in (("0.25", 0), ("0.24", 1)):
+        words = ("--max-drop", f"tact={allowed}", "--baseline", "main", "--about", "these-items", "--json")
+        done = gate("run", *words)
+        assert done.code == code, done.err
+        estimate = done.json["checks"][0]["estimate"]
+        assert (estimate["low"], estimate["value"], estimate["high"]) == (-0.25, -0.25, -0.25)
+    assert any("about these items" in note for note in done.json["notes"])
+    judged_run(tmp_path, "gaps", {"x": cycle([4, 4, 4, None], 20)}, text="third", is_grouped=False)
+    open_ = gate("gaps", "--max-drop", "tact=0.5", "--baseline", "main", "--max-failed", "50%",
+                 "--about", "these-items")  # fmt: skip
+    assert open_.code == 3, open_.out

@@ -9,24 +9,28 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from adjudge.analysis.gate.check import Check
+from adjudge.analysis.gate.gate_report import GateReport
 from adjudge.analysis.gate.junit import junit
 from adjudge.analysis.gate.rules import make_rules
-from adjudge.analysis.gate.verdict import Verdict
 from adjudge.records import Estimate
 from adjudge.run_file.read import read_run_file
 from judged import cycle, judged_run
-from running import Outcome, adjudge
+from running import Outcome
 
 Gated = Callable[..., Outcome]
 
 SCHEMA: dict[str, tuple[dict[str, str], dict[str, tuple[int, int | None]]]] = {
     "testsuites": (
-        {"name": r".+", "tests": r"\d+", "failures": r"\d+", "errors": r"\d+", "skipped": r"\d+", "time": r"[\d.]+"},
+        {"name": r".+", "tests": r"\d+", "failures": r"\d+", "errors": r"\d+", "skipped": r"\d+",
+        "time": r"[\d.]+"},
         {"testsuite": (0, None)},
     ),
     "testsuite": (
-        {"name": r"(?s).+", "tests": r"\d+", "failures": r"\d+", "errors": r"\d+", "skipped": r"\d+", "time": r"[\d.]+",
+        {"name": r"(?s).+", "tests": r"\d+", "failures": r"\d+", "errors": r"\d+", "skipped": r"\d+",
+        "time": r"[\d.]+",
          "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "hostname": r".+"},
         {"properties": (0, 1), "testcase": (0, None), "system-out": (0, 1), "system-err": (0, 1)},
     ),
@@ -95,8 +99,8 @@ def test_junit_fits_the_schema_and_counts_every_check(tmp_path: Path, gate: Gate
 def test_junit_survives_hostile_names() -> None:
     hostile = "\x00\x1b[2J\ud800]]><x a='b' & \"c\">\n\u202e\uffff::error::"
     check = Check("min", hostile, hostile, 4.0, Estimate(3.0, 2.0, 5.0, 9), "open", hostile, (hostile,))
-    verdict = Verdict("open", 3, hostile, hostile, (check,), (hostile,), True, False)
-    text = junit(verdict, "2026-01-02T03:04:05")
+    report = GateReport("open", 3, hostile, hostile, (check,), (hostile,), True, False)
+    text = junit(report, "2026-01-02T03:04:05")
     root = assert_fits_the_schema(text)
     assert text.encode("utf-8")
     failure = next(root.iter("failure"))
@@ -200,30 +204,12 @@ def test_json_holds_what_the_table_holds(tmp_path: Path, gate: Gated) -> None:
 CI = Path(__file__).parents[3] / "examples" / "ci"
 
 
-def test_the_workflow_that_we_show_uses_commands_and_flags_that_exist() -> None:
-    text = (CI / "adjudge.yml").read_text(encoding="utf-8")
-    commands = re.findall(r"adjudge ((?:run|gate|runs \w+)\b(?:.*\n +--.*|.*))", text)
-    assert {command.split()[0] for command in commands} == {"run", "gate", "runs"}
-    for command in commands:
-        words = command.split("||")[0].split()
-        path = words[:2] if words[0] == "runs" else words[:1]
-        shown = adjudge(*path, "--help").out
-        flags = [word for word in words if re.fullmatch(r"--?[a-z-]+", word)]
-        assert all(re.search(rf"(?<![\w-]){flag}\b", shown) for flag in flags), command
-
-
-def test_every_action_of_the_workflow_is_marked_to_be_pinned() -> None:
-    lines = (CI / "adjudge.yml").read_text(encoding="utf-8").splitlines()
-    used = [line for line in lines if "uses:" in line]
-    assert used
-    assert all(re.search(r"@[0-9a-f]{40}\b|# PIN$", line) for line in used)
-
-
 def test_the_thresholds_that_we_show_are_understood() -> None:
-    rules = make_rules(read_run_file(CI / "adjudge.toml", for_gate=True))
-    assert (rules.min, rules.max_drop, rules.baseline) == ({"tact": 3.5}, {"tact": 0.3}, "main")
+    rules = make_rules(read_run_file(CI / "adjudge.toml", for_gate=True), baseline="main")
+    assert (rules.min, rules.max_drop) == ({"polite": 3.5}, {"polite": 0.3})
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_the_outcome_for_every_output_format(tmp_path: Path) -> None:
     rows = "".join(f'{{"id": "{n}", "task": "t", "response": "r{n}"}}\n' for n in range(30))
     (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")

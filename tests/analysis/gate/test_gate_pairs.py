@@ -23,13 +23,15 @@ def test_a_win_rate_is_the_one_that_a_ranking_prints(tmp_path: Path, gate: Gated
     ]
     # Every third prompt is a tie in all its pairs: the two orders name different winners.
     replies = [
-        {"item": item["id"], "order": order, "text": f"[RESULT] {'A' if (order == 'ab') != (n % 5 == 4) or n // 3 % 3 == 0 else 'B'}"}
+        {"item": item["id"], "order": order, "text": f"[RESULT] "
+                                                     f"{'A' if (order == 'ab') != (n % 5 == 4) or n // 3 % 3 == 0 else 'B'}"}  # noqa: E501
         for n, item in enumerate(items)
         for order in ("ab", "ba")
     ]  # fmt: skip
     file = write_rows(tmp_path / "r.jsonl", replies)
     package.run(
-        items, "prometheus/pairwise", f"replay:{file}", rubric=EXAMPLES / "tact.toml", run="pairs", store=tmp_path / "adjudge.db"
+        items, "prometheus/pairwise", f"replay:{file}", rubric=EXAMPLES / "tact.toml", run="pairs",
+        store=tmp_path / "adjudge.db"
     )  # fmt: skip
     ranked = adjudge("rank", "pairs", "--store", tmp_path / "adjudge.db", "--json").json
     expected = {entry["system"]: entry["win_rate"] for entry in ranked["systems"]}

@@ -31,6 +31,7 @@ def pair_of_runs(
     return before.tolist(), after.tolist(), groups.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "per_group", "allowed"), [(60, 1, 0.0), (60, 1, 0.2), (120, 3, 0.1)])
 def test_a_drop_of_the_size_it_claims_to_see_is_caught_and_none_is_made_up(
     n: int, per_group: int, allowed: float

@@ -11,10 +11,10 @@ from adjudge.analysis.brief.brief import CriterionBrief
 from adjudge.analysis.brief.words import _trust
 from adjudge.analysis.labels.reviews import with_reviews
 from adjudge.analysis.trust.card import CriterionCard
-from adjudge.analysis.trust.corrected_means import corrected
+from adjudge.analysis.trust.corrected_means import corrected_means
 from adjudge.analysis.trust.words.card import trust_sections
 from adjudge.records import Label, Result, Review, Scale
-from adjudge.sections import text_of
+from adjudge.sections import cell_text
 from judged import FIVE, choice, score
 from views import join, judge_card
 
@@ -194,16 +194,18 @@ def test_the_card_shows_the_means_before_review_and_the_strip_counts_the_labels(
     section = next(one for one in trust_sections(card) if one.title == "Means corrected with human labels")
     filled = section.filled()
     column = [head.name for head in filled.heads].index("before review")
-    assert all(text_of(row[column]) for row in filled.rows[:2])
+    assert all(cell_text(row[column]) for row in filled.rows[:2])
     plain = trust_sections(judge_card(results(), labels(), scales={"tact": FIVE}))
     table = next(one for one in plain if one.title == "Means corrected with human labels").filled()
     assert "before review" not in [head.name for head in table.heads]
-    line = CriterionBrief("tact", "scores", None, agreement=card.criteria["tact"].item["spearman"], n_labels=40,
+    line = CriterionBrief("tact", "scores", None, agreement=card.criteria["tact"].item["spearman"],
+    n_labels=40,
                           n_reviewed=12, n_changed=5)  # fmt: skip
     parts = {part.name: (part.text, part.more) for part in _trust(None, line)}  # type: ignore[arg-type]
     assert parts["Reviewed"] == ("12 of 40 labels", "5 changed")
 
 
+@pytest.mark.slow
 def test_means_after_the_review_of_all_disagreements_are_unbiased_for_the_settled_labels() -> None:
     """The sample stays the one that was drawn, so that settling its disagreements adds no bias of its own."""
     rng = random.Random(11)
@@ -225,7 +227,7 @@ def test_means_after_the_review_of_all_disagreements_are_unbiased_for_the_settle
         ]  # fmt: skip
         (table,) = join(judged, given, {"tact": Scale(1, 5, 5)}).values()
         after, _ = with_reviews(table, reviews)
-        errors.append((corrected(after)["A"].value or 0.0) - mean)
+        errors.append((corrected_means(after)["A"].value or 0.0) - mean)
     average = sum(errors) / len(errors)
     spread = (sum((error - average) ** 2 for error in errors) / len(errors) / len(errors)) ** 0.5
     assert abs(average) < 4 * spread

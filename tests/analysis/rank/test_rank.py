@@ -81,7 +81,8 @@ def test_length_that_moves_nothing_has_no_interval_of_no_width() -> None:
 
 def test_all_systems_of_a_table_speak_of_one_unit() -> None:
     rows = [
-        chosen(f"{a}{b}{k}", a, b, "tie" if (a, b) == ("x", "y") and k % 3 else "a" if k % 4 or b == "z" else "b", group=f"g{k}")
+        chosen(f"{a}{b}{k}", a, b, "tie" if (a, b) == ("x",
+        "y") and k % 3 else "a" if k % 4 or b == "z" else "b", group=f"g{k}")
         for k in range(12)
         for a, b in (("x", "y"), ("x", "z"), ("y", "z"))
     ]  # fmt: skip
@@ -287,8 +288,10 @@ def test_several_protocols_are_kept_apart_and_one_can_be_picked() -> None:
 
 def protocol(a: str, b: str) -> Protocol:
     return Protocol(
-        id="p", digest="1", title="", task="compare", language=Language("en", "en"), inputs=(), optional=(), criteria={"better": None},
-        system_text="", user_text="", answer=Answer("marker", marker="[RESULT]", choices={"a": a, "b": b}), source="",
+        id="p", digest="1", title="", task="compare", language=Language("en", "en"), inputs=(), optional=(),
+        criteria={"better": None},
+        system_text="", user_text="", answer=Answer("marker", marker="[RESULT]", choices={"a": a, "b": b}),
+        source="",
     )  # fmt: skip
 
 
@@ -297,8 +300,20 @@ def token(text: str, **top: float) -> TokenLogprob:
 
 
 def test_the_tokens_at_the_choice_say_how_likely_it_was() -> None:
-    tokens = (token("Fine: A"), token(" [RESULT]"), TokenLogprob(" A", math.log(0.6), (
-        TopToken(" A", math.log(0.6)), TopToken(" B", math.log(0.15)), TopToken("B", math.log(0.05)), TopToken(" C", math.log(0.1)))))  # fmt: skip
+    tokens = (
+        token("Fine: A"),
+        token(" [RESULT]"),
+        TokenLogprob(
+            " A",
+            math.log(0.6),
+            (
+                TopToken(" A", math.log(0.6)),
+                TopToken(" B", math.log(0.15)),
+                TopToken("B", math.log(0.05)),
+                TopToken(" C", math.log(0.1)),
+            ),
+        ),
+    )
     text = "".join(part.token for part in tokens)
     judgment = Judgment((), choice="a", choice_status="ok", choice_span=(text.rindex("A"), len(text)))
     reply = Reply("c", text=text, logprobs=tokens)

@@ -37,7 +37,8 @@ def test_llmbar_gives_the_published_counts(
     }
     pairs = [
         {
-            "id": name, "instruction": row["input"], "response_a": row["output_a"], "response_b": row["output_b"],
+            "id": name, "instruction": row["input"], "response_a": row["output_a"],
+            "response_b": row["output_b"],
             "system_a": right[name][0], "system_b": right[name][1],
         }
         for name, row in items.items()
@@ -113,7 +114,8 @@ def test_autoj_is_as_consistent_as_published(real_rows: Rows, expected: dict[str
     results = [
         Result(
             item=name, protocol="p@1", criterion="overall", model="autoj-13b", status="ok",
-            choice=choices["ab"] if choices["ab"] == choices["ba"] else "tie", system_a="first", system_b="second",
+            choice=choices["ab"] if choices["ab"] == choices["ba"] else "tie", system_a="first",
+            system_b="second",
             flags=() if choices["ab"] == choices["ba"] else ("order_conflict",),
         )
         for name, choices in orders.items()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import adjudge
-from adjudge.analysis.rank.words import leader
+from adjudge.analysis.rank.words import leader, rank_sections
+from adjudge.cli.sections import section_lines
 from adjudge.records import Scale
+from adjudge.sections import DrawnInterval, cell_text
 from judged import choice, score
 
 
@@ -45,3 +47,33 @@ def test_systems_without_a_common_prompt_are_compared_by_their_means_in_both_sen
     failed = adjudge.rank([score("i", None, "x"), score("j", None, "y")], scales={"clarity": Scale(1, 5, 5)})
     assert leader(failed) == "There are no comparisons to rank by."
     assert failed.notes[0] == "There are no comparisons to rank by. 2 judgments failed."
+
+
+def test_a_system_that_was_never_compared_is_no_rival_whose_lead_is_open() -> None:
+    """A, B and C play each other, D and E only one another."""
+    rows = [choice(f"ab{k}", "a" if k % 2 else "b", "A", "B") for k in range(10)]
+    rows += [choice(f"bc{k}", "a" if k % 3 else "b", "B", "C") for k in range(10)]
+    rows += [choice(f"de{k}", "a" if k % 2 else "b", "D", "E") for k in range(10)]
+    ranking = adjudge.rank(rows)
+    text = leader(ranking)
+    assert "never compared with" in text
+    assert not any(f"lead over {name}" in text for name in ("D", "E"))
+    shown = "\n".join(text for text, _ in section_lines(list(rank_sections(ranking)), None))
+    assert "6 pairs were not tested" in shown
+    assert "8 of 10" not in shown
+
+
+def test_the_possible_ranks_are_drawn_and_strengths_are_not() -> None:
+    games = [("x", "y", "a"), ("x", "y", "b")] * 20 + [("x", "z", "a"), ("y", "z", "a")] * 20
+    ranking = adjudge.rank(games)
+    standings = next(section for section in rank_sections(ranking) if section.title == "Systems, best first")
+    axes = {column.name: column.axis for column in standings.heads}
+    assert axes["rank"] is not None
+    assert (axes["rank"].low, axes["rank"].high, axes["rank"].is_whole) == (1.0, 3.0, True)
+    assert axes["strength [95 % CI]"] is None
+    cells = [row[0] for row in standings.rows]
+    for place, (cell, standing) in enumerate(zip(cells, ranking.systems, strict=True), start=1):
+        assert isinstance(cell, DrawnInterval)
+        (mark,) = cell.marks
+        assert (mark.value, mark.low, mark.high) == (place, *standing.places)
+    assert {cell_text(cell) for cell in cells} == {"1–2", "3"}

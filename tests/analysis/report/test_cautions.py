@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
+from adjudge.analysis.report.screen_warnings import screen_warnings
 from adjudge.analysis.report.summary import Summary
 from adjudge.analysis.run_view.run_facts import ModelFacts
 from adjudge.records import Result, Scale
@@ -28,7 +29,8 @@ def results(
 ) -> list[Result]:
     return [
         score(
-            f"{system}-{k}", value, system, f"g{k % n_groups}" if n_groups else None, criterion=criterion, model=model,
+            f"{system}-{k}", value, system, f"g{k % n_groups}" if n_groups else None, criterion=criterion,
+            model=model,
             flags=("injection_suspected",) if k in flagged else (),
         )
         for k, value in enumerate(values)
@@ -188,3 +190,30 @@ def test_what_was_never_judged_is_warned_first() -> None:
     assert "100 of 140" in text_of(summary, "incomplete")
     assert "7" in text_of(summary, "left_out")
     assert summary.call_errors == {"timeout": 3, "rate_limited": 1}
+
+
+@pytest.mark.parametrize(
+    ("errors", "step"),
+    [
+        ({"too_long": 3}, "adjudge runs show r --failed"),
+        ({"too_long": 3, "server": 1}, "repeat the command of the run"),
+        ({"server": 1}, "repeat the command of the run"),
+    ],
+)
+def test_a_command_is_repeated_only_where_that_can_help(errors: dict[str, int], step: str) -> None:
+    known = facts(run="r", call_errors=errors, scales={("p", "clarity"): FIVE})
+    found = summarise(results(VARIED), facts=known)
+    (warning,) = [one for one in screen_warnings(found, None) if one.kind == "failed_calls"]
+    assert warning.step == step
+    whole = text_of(found, "failed_calls")
+    assert ("Repeat the command" in whole) == ("server" in errors)
+    assert ("a model with a longer context" in whole) == ("too_long" in errors)
+
+
+@pytest.mark.parametrize(("status", "action"), [("running", "wait"), ("interrupted", "rerun")])
+def test_only_a_run_that_has_stopped_can_be_resumed(status: str, action: str) -> None:
+    scales = {("p", "clarity"): FIVE}
+    known = facts(run="r", status=status, n_planned=1200, scales=scales)
+    found = summarise(results(VARIED), facts=known)
+    (warning,) = [one for one in screen_warnings(found, None) if one.kind == "incomplete"]
+    assert (warning.action, "1,200" in warning.text) == (action, True)

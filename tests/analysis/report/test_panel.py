@@ -138,7 +138,8 @@ def test_very_many_scores_anywhere_on_the_scale_do_not_hold_up_a_report() -> Non
 @pytest.mark.parametrize(
     ("spec", "reader", "is_warned"),
     [
-        ("local", "tag", True), ("local", "likelihood", False), ("local:models/SmolLM2-135M-Instruct-Q4_K_M.gguf", "tag", True),
+        ("local", "tag", True), ("local", "likelihood", False),
+        ("local:models/SmolLM2-135M-Instruct-Q4_K_M.gguf", "tag", True),
         ("local:models/qwen2-72b.gguf", "tag", False), ("openai:smollm2-135m", "tag", False),
     ],
 )  # fmt: skip
@@ -219,7 +220,8 @@ def test_a_run_with_two_fakes_reports_both_and_their_agreement(tmp_path: Path) -
 
 
 PAIRS = [
-    {"id": f"p{k}", "system_a": "x", "system_b": "y", "instruction": "Say.", "response_a": f"a {k}", "response_b": f"b {k}"}
+    {"id": f"p{k}", "system_a": "x", "system_b": "y", "instruction": "Say.", "response_a": f"a {k}",
+    "response_b": f"b {k}"}
     for k in range(12)
 ]  # fmt: skip
 

@@ -272,7 +272,8 @@ def test_scores_between_levels_are_counted_at_the_nearest_once_they_are_many() -
 
 def test_what_the_engine_knows_is_passed_on() -> None:
     known = facts(
-        run="r", tokens_in=7, tokens_out=8, cost_usd=0.5, seconds=2.0, n_calls=3, n_cached=1, estimator="samples"
+        run="r", tokens_in=7, tokens_out=8, cost_usd=0.5, seconds=2.0, n_calls=3, n_cached=1,
+        estimator="samples"
     )  # fmt: skip
     data = as_json(summarise([], facts=known))
     assert (data["run"], data["tokens_in"], data["tokens_out"], data["cost_usd"]) == ("r", 7, 8, 0.5)

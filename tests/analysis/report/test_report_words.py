@@ -8,16 +8,19 @@ from typing import get_args
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from adjudge.analysis.report.summary import Summary
-from adjudge.analysis.report.words.report import report_sections
+from adjudge.analysis.report.words.report import report_sections, size_text
 from adjudge.analysis.run_view.run_facts import ModelFacts, ProtocolFacts
 from adjudge.cli.markdown import escaped, markdown_of
 from adjudge.cli.sections import section_lines
-from adjudge.records import Choice, How, Result, Scale, Status, Subject
+from adjudge.records import Choice, Evidence, How, Result, Scale, Status, Subject
+from adjudge.untrusted import safe
 from judged import FIVE, numbers_in, score
 from thorough import tries
 from views import facts, summarise
@@ -50,6 +53,34 @@ def test_a_line_has_mean_interval_n_failures_and_the_range_that_they_leave() -> 
     cells = [cell.strip() for cell in row if cell.strip()]
     # (15 + 1) / 6 and (15 + 5) / 6
     assert cells == ["x", "3.00 [1.04, 4.96]", "1|█████|5", "5", "1", "2.67 to 3.33", "1 unparsed"]
+
+
+def test_how_many_quotes_were_found_stands_at_each_judge_that_quotes() -> None:
+    rows = results()
+    assert "quotes found" not in printed(summarise(rows))
+    quoted = (Evidence("a rhyme", True), Evidence("no rhyme", False), Evidence("not checked", None))
+    lines = printed(summarise([replace(row, evidence=quoted) for row in rows[:2]])).splitlines()
+    (line,) = (line for line in lines if line.endswith("2 of 4 (50 %)"))
+    assert lines.index(line) > lines.index("How replies were read")
+
+
+def test_the_size_names_scores_failures_their_statuses_and_empty_responses() -> None:
+    statuses: list[Status] = ["refused"] * 3 + ["unparsed"] * 2 + ["truncated", "no_reply"]
+    rows = [
+        *(
+            score(f"ok{k}", 4, "x", criterion="clarity", flags=("empty_response",) * (k < 3))
+            for k in range(7)
+        ),
+        *(
+            score(f"no{k}", None, "x", criterion="clarity", status=status)
+            for k, status in enumerate(statuses)
+        ),
+    ]
+    summary = summarise(rows, facts=facts(run="r1", scales={("p", "clarity"): FIVE}))
+    assert size_text(summary) == (
+        "14 items · 1 system · 3 empty responses · 7 scores, "
+        "7 of 14 failed (50 %: 3 refused, 2 unparsed, 1 truncated, 1 other)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +122,8 @@ HOSTILE = "\x1b[2J\x1b]0;title\x07 \u202egnp.exe\n::error::owned\r##[command] \u
 
 def test_names_cannot_act_on_the_terminal_or_the_ci_runner() -> None:
     rows = [
-        Result(item="1", protocol=HOSTILE, criterion=HOSTILE, model=HOSTILE, status="ok", value=2.0, system=HOSTILE),
+        Result(item="1", protocol=HOSTILE, criterion=HOSTILE, model=HOSTILE, status="ok", value=2.0,
+        system=HOSTILE),
         Result(item="2", protocol=HOSTILE, criterion="c", model=HOSTILE, status="ok", choice="a",
                system_a=HOSTILE, system_b="y", flags=(HOSTILE,)),
     ]  # fmt: skip
@@ -133,8 +165,41 @@ def test_a_name_is_only_a_name_in_markdown(name: str) -> None:
     rows = [line for line in markdown(summary_of(name)).splitlines() if "3.00 [1.04" in line]
     assert len(rows) == 1
     assert rows[0].count("|") == 7
-    assert not any(sign in escaped(name) for sign in ("<", ">", "`", "*", "](", "://", "$"))
+    assert "$" not in escaped(name).replace("\\$", "")
     assert not escaped(name).startswith(("@s", "#1"))
+
+
+SIGNS = st.text(alphabet="[](){}<>|`*_~$\\&#;:!=+-.1a%,− ", max_size=12) | st.text(max_size=12)
+
+
+@given(SIGNS)
+def test_markdown_shows_a_name_as_it_is(name: str) -> None:
+    shown = MarkdownIt("gfm-like", {"linkify": False}).parse(f"x {escaped(name)} x")
+    inline = [token for token in shown if token.type == "inline"]
+    assert [token.type for token in shown] == ["paragraph_open", "inline", "paragraph_close"]
+    assert {token.type for token in inline[0].children or ()} == {"text"}
+    text = "".join(token.content for token in inline[0].children or ())
+    assert text.replace("\u200b", "").split() == f"x {safe(name)} x".replace("\u200b", "").split()
+
+
+@given(SIGNS)
+@example(" -")
+@example("  1. ")
+def test_a_name_begins_no_heading_list_or_rule_in_markdown(name: str) -> None:
+    shown = MarkdownIt("gfm-like", {"linkify": False}).parse(f"{escaped(name).strip()} x")
+    assert [token.type for token in shown] == ["paragraph_open", "inline", "paragraph_close"]
+
+
+def test_intervals_and_names_of_columns_can_be_read_in_the_source_of_markdown() -> None:
+    for text in (
+        "2.43 [+1.97, +2.90]",
+        "score [95 % CI]",
+        "run_0001 on clarity [−0.5 %, 1.2 %]",
+        "A > B & C",
+    ):
+        assert escaped(text) == text
+    assert escaped("[1](x)") == "\\[1\\]\\(x)"
+    assert "&#" not in markdown(summary_of("a_1"))
 
 
 def test_a_report_of_nothing_can_be_printed() -> None:
@@ -165,6 +230,7 @@ ANY_RESULT = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=tries(150))
 @given(st.lists(ANY_RESULT, max_size=15), st.booleans())
 def test_any_results_give_a_summary_of_finite_numbers_that_can_be_printed(

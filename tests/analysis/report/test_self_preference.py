@@ -15,11 +15,13 @@ from views import summarise
     [
         ("gpt-4o-mini", "OpenAI"), ("GPT4", "OpenAI"), ("chatgpt", "OpenAI"), ("o1-preview", "OpenAI"),
         ("text-davinci-003", "OpenAI"), ("claude-3-opus", "Anthropic"), ("claude2", "Anthropic"),
-        ("gemini-1.5-pro", "Google"), ("palm-2", "Google"), ("gemma-2-9b", "Google"), ("meta-llama/Llama-3.1-8B", "Meta"),
+        ("gemini-1.5-pro", "Google"), ("palm-2", "Google"), ("gemma-2-9b", "Google"),
+        ("meta-llama/Llama-3.1-8B", "Meta"),
         ("llama3", "Meta"), ("mixtral-8x7b", "Mistral"), ("Qwen2.5-72B", "Qwen"), ("deepseek-v3", "DeepSeek"),
         ("Yi-34B-Chat", "01.AI"), ("chatglm3-6b", "Zhipu"), ("command-r-plus", "Cohere"), ("grok-2", "xAI"),
         ("phi-3", "Microsoft"), ("SmolLM2-135M", "Hugging Face"),
-        ("philosophy", None), ("command-line", None), ("metaphor", None), ("meta-prompt", None), ("palmistry", None),
+        ("philosophy", None), ("command-line", None), ("metaphor", None), ("meta-prompt", None),
+        ("palmistry", None),
         ("gpt-j-6b", None), ("gpt2", None), ("o2", None), ("yi", None), ("baseline", None), ("clauded", None),
     ],
 )  # fmt: skip

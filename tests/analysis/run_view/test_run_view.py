@@ -37,11 +37,13 @@ CASES: dict[str, tuple[list[Result], dict[tuple[str, str], Scale | None], list[s
     "what another judge gave says what a failed row is": (
         [row(status="ok", choice="a"), row(model="n")], {}, ["choices", "choices"],
     ),
-    "a score of another judge, too": ([row(status="ok", value=3.0, **PAIR), row(model="n", **PAIR)], {}, ["scores", "scores"]),
+    "a score of another judge, too": ([row(status="ok", value=3.0, **PAIR), row(model="n", **PAIR)], {},
+    ["scores", "scores"]),
     "beside scores with a subject a row without one is the choice": (
         [row(subject="a"), row(subject="b"), row()], {("p", "c"): FIVE}, ["scores", "scores", "choices"],
     ),
-    "where nothing is known, a row of a pair is a choice": ([row(**PAIR), row(criterion="d")], {}, ["choices", "scores"]),
+    "where nothing is known, a row of a pair is a choice": ([row(**PAIR), row(criterion="d")], {},
+    ["choices", "scores"]),
 }  # fmt: skip
 
 
@@ -76,7 +78,8 @@ N_PAIRS = 3
 
 @pytest.fixture
 def two_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs without system names, two judges, the second never readable; and a run of the first judge alone."""
+    """Pairs without system names, two judges, the second never readable; and a run of the first judge
+    alone."""
     monkeypatch.chdir(tmp_path)
     items = [
         {"id": f"p{k}", "instruction": f"Question {k}?", "response_a": "Yes.", "response_b": "Perhaps."}
@@ -148,7 +151,8 @@ COMMANDS = {
     "sample": ("sample", "both", "-n", "2"),
 }
 TIMES = {"compare": 2, "report --html": 2, "export": 0, "sample": 0}
-"""Two runs are read; a report reads the few items that it shows in full once more. Stored results need none."""
+"""Two runs are read; a report reads the few items that it shows in full once more. Stored results need
+none."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)

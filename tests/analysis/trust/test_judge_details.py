@@ -1,4 +1,5 @@
-"""The verdict, the raters, the confusion matrix, agreement in parts, single scores and many judges of a card."""
+"""The verdict, the raters, the confusion matrix, agreement in parts, single scores and many judges of a
+card."""
 
 from __future__ import annotations
 
@@ -119,7 +120,8 @@ def test_epsilon_decides_how_far_behind_the_judge_may_be(tmp_path: Path) -> None
     )
     labels = write_rows(
         tmp_path / "labels.jsonl",
-        [{"item": label.item, "criterion": "tact", "rater": label.rater, "value": label.value} for label in rated(table[:, 1:])],
+        [{"item": label.item, "criterion": "tact", "rater": label.rater,
+        "value": label.value} for label in rated(table[:, 1:])],
     )  # fmt: skip
     strict, wide = (
         adjudge("trust", "--scores", scores, "--labels", labels, "--epsilon", eps, "--json").json["criteria"][
@@ -332,7 +334,8 @@ def test_the_export_has_the_interval_of_each_score(tmp_path: Path, monkeypatch: 
     criterion = rows[0]["criterion"]
     labels = write_rows(
         tmp_path / "labels.jsonl",
-        [{"item": f"q{k}", "criterion": criterion, "rater": "ann", "value": v} for k, v in enumerate(table[:, 1].tolist())],
+        [{"item": f"q{k}", "criterion": criterion, "rater": "ann", "value": v} for k,
+        v in enumerate(table[:, 1].tolist())],
     )  # fmt: skip
     exported = adjudge("export", "one", "--labels", labels).rows
     card = adjudge("trust", "one", "--labels", labels, "--json").json["criteria"][criterion]["single_score"]
@@ -348,6 +351,7 @@ def test_the_export_has_the_interval_of_each_score(tmp_path: Path, monkeypatch: 
 # -- many judges
 
 
+@pytest.mark.slow
 def test_the_best_of_several_runs_is_named_with_its_held_out_lead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,7 +364,8 @@ def test_the_best_of_several_runs_is_named_with_its_held_out_lead(
     criterion = adjudge("export", "first").rows[0]["criterion"]
     labels = write_rows(
         tmp_path / "labels.jsonl",
-        [{"item": f"q{k}", "criterion": criterion, "rater": "ann", "value": v} for k, v in enumerate(table.tolist())],
+        [{"item": f"q{k}", "criterion": criterion, "rater": "ann", "value": v} for k,
+        v in enumerate(table.tolist())],
     )  # fmt: skip
     arguments = ("trust", "first", "--versus", "second", "--versus", "third", "--labels", labels)
     (best,) = adjudge(*arguments, "--json").json["best"]
@@ -383,7 +388,8 @@ def test_of_the_judges_of_real_votes_a_better_one_is_found_and_chance_is_not(rea
     for model, share_right in (("coin", 0.0), ("better", 0.55)):
         results += [
             choice(
-                label.item, str(label.value) if rng.random() < share_right else rng.choice(("a", "b")), model=model  # type: ignore[arg-type]
+                label.item, str(label.value) if rng.random() < share_right else rng.choice(("a", "b")),
+                model=model  # type: ignore[arg-type]
             )
             for label in labels
         ]  # fmt: skip

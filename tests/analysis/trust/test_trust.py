@@ -19,7 +19,7 @@ from adjudge.analysis.trust.trust import trust
 from adjudge.analysis.trust.words.card import trust_sections
 from adjudge.errors import DataError
 from adjudge.records import Estimate, Label, Result, Scale
-from adjudge.sections import text_of
+from adjudge.sections import cell_text
 from adjudge.stats import wilson
 from judged import FIVE, choice, score
 from thorough import tries
@@ -272,9 +272,12 @@ def test_a_slip_off_the_scale_is_left_out_and_named() -> None:
     [
         pytest.param([scored("x", 3)], [label("i1", 3)], id="no overlap"),
         pytest.param([scored("x", 3)], [label("x", 4)], id="one item"),
-        pytest.param([scored(f"i{k}", 3) for k in range(9)], [label(f"i{k}", 1 + k % 5) for k in range(9)], id="constant judge"),
-        pytest.param([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], id="constant labels"),
-        pytest.param([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)], id="all failed"),
+        pytest.param([scored(f"i{k}", 3) for k in range(9)], [label(f"i{k}", 1 + k % 5) for k in range(9)],
+        id="constant judge"),
+        pytest.param([scored(f"i{k}", k % 5 + 1) for k in range(9)], [label(f"i{k}", 2) for k in range(9)],
+        id="constant labels"),
+        pytest.param([scored(f"i{k}", None) for k in range(9)], [label(f"i{k}", 2) for k in range(9)],
+        id="all failed"),
         pytest.param([scored("x", 3)], [label("x", 3, criterion="clarity")], id="other criterion"),
         pytest.param([scored("x", 3)], [label("x", "tie")], id="other kind"),
     ],
@@ -429,7 +432,7 @@ def assert_explained(card: Card) -> None:
         assert estimate.value is not None or estimate.reason
     for part in trust_sections(card):
         assert all(len(row) == len(part.columns) for row in part.rows)
-        assert not any("nan" in text_of(cell).split() for row in part.rows for cell in row)
+        assert not any("nan" in cell_text(cell).split() for row in part.rows for cell in row)
     msgspec.json.decode(msgspec.json.encode(card))
 
 

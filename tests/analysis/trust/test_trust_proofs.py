@@ -84,7 +84,8 @@ def test_pandalms_raters_agree_as_published(real_rows: Rows, expected: dict[str,
     ]
     results = [
         Result(
-            item=row["item_id"], protocol="pandalm", criterion="overall", model=row["judge"], choice=row["recorded"],
+            item=row["item_id"], protocol="pandalm", criterion="overall", model=row["judge"],
+            choice=row["recorded"],
             status="ok" if row["recorded"] else "unparsed",
         )
         for row in real_rows("pandalm.judgments")

@@ -141,7 +141,8 @@ def test_recorded_replies_run_through_the_command_line_give_the_published_correl
     write_rows(
         tmp_path / "labels.jsonl",
         [
-            {"item": row["item_id"], "criterion": dimension, "rater": "people", "value": row["human"][dimension]["mean"]}
+            {"item": row["item_id"], "criterion": dimension, "rater": "people",
+            "value": row["human"][dimension]["mean"]}
             for row in items
         ],
     )  # fmt: skip

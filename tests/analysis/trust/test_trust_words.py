@@ -52,15 +52,19 @@ UP = [value + 1 for value in VALUES if value < 5]
     ("values", "labels", "scale", "words"),
     [
         (VALUES, labels_of(VALUES), FIVE, "scored every labelled item the same as people"),
-        (VALUES, labels_of(VALUES, ("ann", "ben")), FIVE, "Spearman 1.00 [–] (perfect agreement, so without an interval)"),
+        (VALUES, labels_of(VALUES, ("ann", "ben")), FIVE, "Spearman 1.00 [–] (perfect agreement, so without "
+                                                          "an interval)"),
         (UP, labels_of([value - 1 for value in UP]), None, "1.00 points higher than people"),
         ([6 - value for value in VALUES], labels_of(VALUES), FIVE, "not significantly better than chance"),
         ([3.0] * 20, labels_of(VALUES), FIVE, "constant"),
         (VALUES, labels_of(VALUES)[:4], FIVE, "Agreement with people is uncertain"),
         (VALUES, [Label("i0", "wit", "ann", 3.0)], FIVE, "no labels of 'tact'"),
-        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), None, "points higher than people"),
-        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6, 6), "points too lenient"),
-        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6, 1), "points too harsh"),
+        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), None,
+        "points higher than people"),
+        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6,
+        6), "points too lenient"),
+        ([(value + 1) if k % 3 else value for k, value in enumerate(VALUES)], labels_of(VALUES), Scale(1, 6,
+        1), "points too harsh"),
     ],
 )  # fmt: skip
 def test_a_card_opens_with_what_its_numbers_mean(
@@ -72,7 +76,7 @@ def test_a_card_opens_with_what_its_numbers_mean(
 
 def test_labels_of_a_criterion_that_was_not_judged_are_named() -> None:
     card = card_of(results_of(VALUES), [*labels_of(VALUES), Label("i0", "wit", "ann", 3.0)])
-    assert "Labels of wit are not used" in card.notes[0]
+    assert "of wit is not used" in card.notes[0]
 
 
 def test_a_judge_that_chooses_as_people_do_is_said_to_agree() -> None:

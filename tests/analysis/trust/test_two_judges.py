@@ -11,8 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from adjudge.records import Choice, Label, Result, Scale
-from adjudge.stats import mcnemar, soft_pairwise_accuracy
+from adjudge.analysis.trust.card import JudgePair, Sentence
+from adjudge.analysis.trust.two_judges import two_judges_sentence
+from adjudge.records import Choice, Estimate, Label, Result, Scale
+from adjudge.stats import Test, TwoJudges, mcnemar, soft_pairwise_accuracy
 from judged import FIVE, choice, score
 from running import DIRECT, adjudge, write_rows
 from views import judge_card
@@ -298,3 +300,51 @@ def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_p
     assert card.misread.n == 9
     with pytest.raises(DataError, match="versus"):
         library.trust([scored("x", 3)], [Label("x", "tact", "ann", 3.0)], versus="dull")
+
+
+def test_two_judges_that_score_alike_are_equivalent_in_both_orders() -> None:
+    """The verdict says that a difference is small, which one that is not significant need not be."""
+    values = [float(1 + k % 5) for k in range(300)]
+    nearly = [value if k % 60 != 1 else 6 - value for k, value in enumerate(values)]
+    also = [value if (k + 7) % 60 != 1 else 6 - value for k, value in enumerate(values)]
+    people = [Label(f"i{k}", "clarity", "ann", value) for k, value in enumerate(values)]
+    for first, second in ((nearly, also), (also, nearly)):
+        results = [
+            score(f"i{k}", value, model=model)
+            for model, column in (("one", first), ("two", second))
+            for k, value in enumerate(column)
+        ]
+        (pair,) = judge_card(results, people, scales={"clarity": FIVE}, margin=0.15).judges
+        assert pair.equivalence is not None
+        assert pair.equivalence.verdict == "equivalent"
+        assert "are equivalent: their agreement with people differs by less than 0.15" in pair.sentence.text
+        (strict,) = judge_card(results, people, scales={"clarity": FIVE}, margin=0.001).judges
+        assert strict.equivalence is not None
+        assert strict.equivalence.verdict != "equivalent"
+        assert "do not differ significantly" in strict.sentence.text
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "says"),
+    [
+        (0.02, 0.01, "agrees significantly better"),
+        (0.02, 0.08, "the interval excludes 0, but the test is not significant"),
+        (-0.02, 0.03, "the test is significant, but the interval includes 0"),
+        (-0.02, 0.3, "do not differ significantly"),
+    ],
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_judge_is_better_only_where_interval_and_test_say_so(
+    low: float, p: float, says: str, sign: float
+) -> None:
+    def estimate(value: float) -> Estimate:
+        return Estimate(value, value - 0.1, value + 0.1, 60)
+
+    better, worse = estimate(0.6), estimate(0.5)
+    ends = sorted((sign * low, sign * 0.3))
+    difference = Estimate(sign * 0.1, ends[0], ends[1], 60)
+    sides = (better, worse) if sign > 0 else (worse, better)
+    found = TwoJudges(*sides, difference, Test(0.1, p, 60, "permutation"), Test(None, None, 60, "none"))
+    text = two_judges_sentence(JudgePair("tact", "one", "two", Sentence("", ""), found)).text
+    assert says in text
+    assert ("significantly better" in text) == (says == "agrees significantly better")

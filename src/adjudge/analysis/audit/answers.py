@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -46,16 +47,35 @@ class Answers(Struct, frozen=True):
         named = self.controls.get(probe, "")
         return named if named in self.values else control_of(probe, self.values)
 
-    def ends(self) -> tuple[float, float] | None:
-        if self.limits is not None:
-            return self.limits
-        known = [
+    def half_step(self) -> float:
+        """How far a score must move to count as changed: half a step, where scores lie between the levels.
+
+        Scores on a grid (whole or half points, choices) change by a step or not at all. Those between, as
+        expected scores, nearly all differ a little when they are asked for again.
+        """
+        ends = self.ends()
+        if ends is None or self.is_choice:
+            return 0.0
+        # Half points are levels of their own; of narrow scales a quarter counts as a step.
+        step = 1.0 if ends[1] - ends[0] >= 2 else (ends[1] - ends[0]) / 4
+        grid = [2 * value / step for value in self._known()]
+        # A value near the largest number is infinite here: it is on no grid.
+        is_on_grid = all(math.isfinite(value) and abs(value - round(value)) < 1e-6 for value in grid)
+        return 0.0 if is_on_grid else step / 2
+
+    def _known(self) -> list[float]:
+        return [
             value
             for items in self.values.values()
             for samples in items.values()
             for value in samples
             if value is not None
         ]
+
+    def ends(self) -> tuple[float, float] | None:
+        if self.limits is not None:
+            return self.limits
+        known = self._known()
         return (min(known), max(known)) if known and min(known) < max(known) else None
 
 

@@ -64,6 +64,9 @@ class AuditedCriterion(Struct, frozen=True, kw_only=True):
     rerun: Estimate | None = None
     """share of unchanged items whose score changed when they were judged again: a re-run, or a second sample
     """
+    calibration: dict[str, Estimate] = {}
+    """form of the question (`none`: as in a run) → calibration error of the probabilities; empty without
+    labels"""
     length: Estimate | None = None
     """of an ordinary run: rank correlation of the score with the length of the response (of a pair: of the
     difference in length); an association, because longer responses may be better

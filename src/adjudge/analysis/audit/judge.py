@@ -12,7 +12,7 @@ from ...stats import adjusted, paired_difference, spearman
 from ..significance import SIGNIFICANCE
 from .answers import Answers, is_control
 from .audit import AuditedCriterion, AuditedJudge, AuditVerdict, ProbeResult
-from .position_bias import Shown, decided_position, position_audit
+from .position_bias import PairInBothOrders, decided_position, position_audit
 from .probe_effect import (
     MARGIN_SHARE,
     ProbeDraft,
@@ -26,7 +26,7 @@ from .probe_effect import (
 
 
 def audit_judge(
-    answers_of: Mapping[str, Answers], pairs: Sequence[Shown] = (), margin: float | None = None
+    answers_of: Mapping[str, Answers], pairs: Sequence[PairInBothOrders] = (), margin: float | None = None
 ) -> AuditedJudge:
     """All probes of all criteria of one judge, with verdicts that hold together."""
     margins = {name: _margin(answers, margin) for name, answers in answers_of.items()}

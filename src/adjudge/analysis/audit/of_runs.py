@@ -4,32 +4,59 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from ...probes import UNCHANGED, split_id
+from ...errors import DataError
+from ...probes import FORM, UNCHANGED, split_id
 from ...records import Result
 from ...results.combine import Kind
 from ...stats import Position
 from ...store import RunRow, Store
+from ..labels.judged_texts import labels_of_run, other_texts_note
+from ..labels.read import read_labels_for
 from ..run_view.attributes import attributes_of
-from ..run_view.criteria import criterion_names
+from ..run_view.criteria import criterion_names, protocol_id
 from ..run_view.result_facts import as_number, cluster_of
 from ..run_view.run_view import RunView
 from ..run_view.tabulate import tabulate
 from .answers import Answers
 from .audit import Audit
+from .form_calibration import with_form_calibration
 from .judge import audit_judge
-from .position_bias import Shown
+from .position_bias import PairInBothOrders
 
 
-def audit_run(store: Store, run: RunRow, *, margin: float | None = None) -> Audit:
-    """The audit of a stored run."""
+def audit_run(store: Store, run: RunRow, *, margin: float | None = None, labels: Path | None = None) -> Audit:
+    """The audit of a stored run; with labels, of a file or of the store, the calibration of each form of the
+    question."""
     view = tabulate(store, run)
     if not view.is_audit:
         view = structs.replace(view, attributes=attributes_of(store.items(run)))
-    return audit_view(view, margin=margin)
+    audit = audit_view(view, margin=margin)
+    has_forms = any(name.startswith(f"{FORM}/") for name in view.audit.get("kinds", ()))
+    if labels is not None:
+        check_forms(view.audit)
+    if not has_forms:
+        return audit
+    label_file = None if labels is None else read_labels_for([view], labels)
+    known = labels_of_run(store, run, label_file)
+    if note := other_texts_note(known):
+        audit = structs.replace(audit, notes=(*audit.notes, note))
+    if not known.labels:
+        return audit
+    return with_form_calibration(audit, view, known.labels, are_given=label_file is not None)
+
+
+def check_forms(about: Mapping[str, Any]) -> None:
+    """`DataError` for labels of an audit in which no question has several forms."""
+    if not any(name.startswith(f"{FORM}/") for name in about.get("kinds", ())):
+        raise DataError(
+            "--labels: no typed question is asked in several forms, so there is no calibration to compare. "
+            "Leave it out, or audit a decision model: adjudge audit ITEMS -m MODEL --probes form."
+        )
 
 
 def audit_view(view: RunView, *, margin: float | None = None) -> Audit:
@@ -37,12 +64,12 @@ def audit_view(view: RunView, *, margin: float | None = None) -> Audit:
     ordinary run can say: both orders, samples and length.
     """
     about = view.audit
-    names = criterion_names([(row.protocol.partition("@")[0], row.criterion) for row in view.results])
+    names = criterion_names([(protocol_id(row.protocol), row.criterion) for row in view.results])
     rows: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for row in view.results:
         # Of a pair response a is edited; its rival's scores are not audited.
         if row.subject != "b":
-            name = names[row.protocol.partition("@")[0], row.criterion]
+            name = names[protocol_id(row.protocol), row.criterion]
             rows[row.model][f"{name} ({row.subject})" if row.subject else name].append(row)
     judges = {
         model: audit_judge(
@@ -98,7 +125,7 @@ def _lengths(view: RunView, rows: Sequence[Result], *, is_choice: bool) -> dict[
     return lengths
 
 
-def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[Shown]:
+def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[PairInBothOrders]:
     """Both orders of each unchanged pair, on the criterion of the
     choice; empty where pairs have one order or there are none.
     """
@@ -123,5 +150,5 @@ def _shown_in_run(view: RunView, model: str, *, is_audit: bool) -> list[Shown]:
         base, probe = split_id(item) if is_audit else (item, UNCHANGED)
         if probe == UNCHANGED:
             orders = places.get(view.seqs[item], [(None, None)])
-            shown += [Shown(cluster_of(row.group, base), ab, ba) for ab, ba in orders]
+            shown += [PairInBothOrders(cluster_of(row.group, base), ab, ba) for ab, ba in orders]
     return shown if any(row.ba is not None for row in shown) else []

@@ -17,7 +17,7 @@ from .audit import AuditVerdict, PositionAudit
 from .probe_effect import MARGIN_SHARE, is_within
 
 
-class Shown(Struct, frozen=True):
+class PairInBothOrders(Struct, frozen=True):
     """A pair judged in both orders: the position chosen in each, none for a failure."""
 
     cluster: str
@@ -26,7 +26,7 @@ class Shown(Struct, frozen=True):
     has_other_answers: bool = False
 
 
-def position_audit(rows: Sequence[Shown]) -> PositionAudit:
+def position_audit(rows: Sequence[PairInBothOrders]) -> PositionAudit:
     """Several samples of a pair count each, and belong together."""
     bias = position_bias([row.ab for row in rows], [row.ba for row in rows])
     read = [row for row in rows if row.ab is not None and row.ba is not None]
@@ -48,13 +48,13 @@ def position_audit(rows: Sequence[Shown]) -> PositionAudit:
     )
 
 
-def shown_in_file(choices: Sequence[OrderChoice]) -> list[Shown]:
+def shown_in_file(choices: Sequence[OrderChoice]) -> list[PairInBothOrders]:
     """The choices of a file, by pair; an order that is missing is a failure."""
     pairs: dict[tuple[str, str], dict[str, OrderChoice]] = {}
     for choice in choices:
         pairs.setdefault((choice.item, choice.sample), {})[choice.order] = choice
     return [
-        Shown(
+        PairInBothOrders(
             cluster_of(next(iter(both.values())).group, item),
             _place(both.get("ab")),
             _place(both.get("ba")),

@@ -78,10 +78,10 @@ def clusters_of_items(answers: Answers, items: Sequence[str]) -> list[Hashable] 
     return groups if len(set(groups)) < len(groups) else None
 
 
-def _changes(pairs: _Pairs) -> dict[str, bool]:
-    """item → whether its score changed; items with a failure are left out."""
+def _changes(pairs: _Pairs, tolerance: float) -> dict[str, bool]:
+    """item → whether its score changed by at least `tolerance`; items with a failure are left out."""
     return {
-        item: abs(second - first) > _ROUNDING
+        item: abs(second - first) > max(_ROUNDING, tolerance - _ROUNDING)
         for item, first, second in zip(pairs.items, pairs.first, pairs.second, strict=True)
         if first is not None and second is not None
     }
@@ -89,13 +89,14 @@ def _changes(pairs: _Pairs) -> dict[str, bool]:
 
 def rerun_of(answers: Answers, control: str) -> dict[str, bool] | None:
     """Which items changed when the same prompt was sent again; none without a re-run."""
+    tolerance = answers.half_step()
     if REPEAT in answers.values:
-        return _changes(pairs_of(answers, UNCHANGED, REPEAT, _first)) or None
+        return _changes(pairs_of(answers, UNCHANGED, REPEAT, _first), tolerance) or None
     if any(len(samples) > 1 for samples in answers.values.get(UNCHANGED, {}).values()):
-        return _changes(pairs_of(answers, UNCHANGED, UNCHANGED, _first, _second)) or None
+        return _changes(pairs_of(answers, UNCHANGED, UNCHANGED, _first, _second), tolerance) or None
     others = [control] if control.startswith(f"{UNCHANGED}/") else []
     others += [name for name in answers.values if name.startswith(f"{UNCHANGED}/")]
-    return (_changes(pairs_of(answers, UNCHANGED, others[0], _first)) or None) if others else None
+    return (_changes(pairs_of(answers, UNCHANGED, others[0], _first), tolerance) or None) if others else None
 
 
 class ProbeDraft(Struct, frozen=True):
@@ -122,7 +123,7 @@ def probe_draft(answers: Answers, probe: str, margin: float) -> ProbeDraft:
     paired = paired_difference(
         pairs.first, pairs.second, clusters_of_items(answers, pairs.items), limits=ends
     )
-    flips = _changes(pairs_of(answers, control, probe, _first))
+    flips = _changes(pairs_of(answers, control, probe, _first), answers.half_step())
     rerun = rerun_of(answers, control)
     excess, p_flips = _excess(answers, flips, rerun)
     shift, failed = paired.difference, paired.difference.n_failed
@@ -142,6 +143,10 @@ def probe_draft(answers: Answers, probe: str, margin: float) -> ProbeDraft:
             if first is not None and second is not None
         }
         success = share_of_items(answers, worse, failed)
+        # Only a lower score notices damage: scores that change in both directions, or rise, do not.
+        p_second, is_small = None, _is_not_lowered(shift, answers.direction, margin)
+        if (shift.value or 0.0) * answers.direction >= 0:
+            p_shift = None
     result = ProbeResult(
         kind=kind, n=shift.n, failed=failed, shift=shift, flips=share_of_items(answers, flips, failed),
         floor=None if rerun is None else share_of_items(answers, rerun), excess=excess, success=success,
@@ -207,11 +212,16 @@ def _success(answers: Answers, probe: str, control: str) -> tuple[Estimate, floa
     left = 1 - sum(second) / len(second) if second and control != "emptied" else 1.0
     if difference.value is None or difference.low is None or difference.high is None or left <= 0:
         return structs.replace(difference, n_failed=n_failed), None
+    value, low, high = (
+        # Where the control lifts more items, the difference of the two shares is the lift.
+        min(1.0, end / left) if end > 0 else end
+        for end in (difference.value, difference.low, difference.high)
+    )
     success = structs.replace(
         difference,
-        value=max(-1.0, difference.value / left),
-        low=max(-1.0, difference.low / left),
-        high=min(1.0, difference.high / left),
+        value=value,
+        low=low,
+        high=high,
         n_failed=n_failed,
         method="share of items lifted to the target beyond the control, Newcombe interval for pairs",
     )
@@ -235,6 +245,12 @@ def is_within(shift: Estimate, margin: float, failed: int, width: float) -> bool
     kept = shift.n / (shift.n + failed)
     reach = failed / (shift.n + failed) * width
     return shift.low * kept - reach >= -margin - _ROUNDING and shift.high * kept + reach <= margin + _ROUNDING
+
+
+def _is_not_lowered(shift: Estimate, direction: int, margin: float) -> bool:
+    """Whether the interval shows that the score does not get worse by more than the margin."""
+    worst = shift.low if direction >= 0 else shift.high
+    return worst is not None and shift.n > 0 and worst * direction >= -margin - _ROUNDING
 
 
 def _is_rare(success: Estimate) -> bool:

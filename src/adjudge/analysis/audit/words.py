@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...probes import ProbeKind
-from ...sections import CORRELATIONS, Axis, Column, Section, Value, notices
+from ...sections import CORRELATIONS, Axis, Column, Section, Value, how_to_read, notices
 from ...words import NO_VALUE, count, interval_cell, names, number, p_text, percent, percent_cell
 from .audit import Audit, AuditedCriterion, AuditedJudge, PositionAudit, ProbeResult
+from .form_table import form_table
+from .verdict_words import VERDICTS, verdict_text
 
 TITLES: dict[ProbeKind, str] = {
     "must_not_move": "Probes that must not move the score",
@@ -15,22 +17,18 @@ TITLES: dict[ProbeKind, str] = {
     "must_move": "Damage that the judge must notice",
 }
 
-VERDICTS: dict[ProbeKind, dict[str, str]] = {
-    "must_not_move": {"moves": "moves", "holds": "does not move", "unclear": "not enough evidence"},
-    "injection": {"moves": "succeeds", "holds": "does not succeed", "unclear": "not enough evidence"},
-    "must_move": {"moves": "noticed", "holds": "not noticed", "unclear": "not enough evidence"},
-}
-
 MEANING = (
-    "Shift: mean of probe - control on the same items. Changed: share of items with another score. "
+    "Shift: mean of probe - control on the same items. Changed: share of items with another score (of "
+    "scores between levels: with one at least half a step away). "
     "Re-run: the same share when the unchanged prompt is sent again; the judge's noise floor. "
     "Difference: changed - re-run, on the same items. A probe moves the score if the difference is "
     "statistically significant, or if the shift is and its 95 % CI is not within ± margin; p-values "
     "are corrected for all tests of the judge (Holm). It does not move the score if the 95 % CI is "
     "within ± margin, even if every failed item had moved across the whole scale. Otherwise there is "
     "not enough evidence.",
-    "Injection success: share of items that the attack lifts to the score it asks for, of those that "
-    "its benign control leaves below it. Noticed: share of items with a worse score.",
+    "Lift over control: share of items that the injection lifts to the score it asks for, of those that "
+    "its benign control leaves below it; below 0 the control lifts more items. Noticed: share of items "
+    "with a worse score.",
 )
 
 LEGEND = "Filled dot: shift by the probe. Hollow dot: shift of the re-run, the noise band."
@@ -53,12 +51,14 @@ def audit_sections(audit: Audit) -> Iterator[Section]:
                 probes = {name: probe for name, probe in part.probes.items() if probe.kind == kind}
                 if probes:
                     yield _table(f"{TITLES[kind]}: {of}", kind, probes, part)
+            if (forms := form_table(of, part)) is not None:
+                yield forms
         if audited.position is not None:
             yield _position(judge, audited.position)
         ordinary = {name: part for name, part in audited.criteria.items() if not part.probes}
         if ordinary:
             yield _ordinary(judge, ordinary)
-    yield Section("How to read this", MEANING, is_detail=True)
+    yield how_to_read(*MEANING, is_detail=True)
 
 
 def _summary(judge: str, audited: AuditedJudge) -> Iterator[str]:
@@ -82,17 +82,21 @@ def _summary(judge: str, audited: AuditedJudge) -> Iterator[str]:
         if unclear:
             phrases.append(f"not enough evidence on {unclear}")
         yield f"{judge}, {criterion}: {'; '.join(phrases)}."
-    position = audited.position
-    if position is not None:
-        verdict = {"moves": "position bias", "holds": "no position bias", "unclear": "not enough evidence"}
-        yield (
-            f"{judge}: the same choice in both orders in {position.same} of "
-            f"{count(position.n, 'pair')}; {verdict[position.verdict]}."
-        )
+    if audited.position is not None:
+        yield position_sentence(judge, audited.position)
+
+
+def position_sentence(judge: str, position: PositionAudit) -> str:
+    """How often the order of the responses left the choice as it was."""
+    verdict = {"moves": "position bias", "holds": "no position bias", "unclear": "not enough evidence"}
+    return (
+        f"{judge}: the same choice in both orders in {position.same} of "
+        f"{count(position.n, 'pair')}; {verdict[position.verdict]}."
+    )
 
 
 def _table(title: str, kind: ProbeKind, probes: dict[str, ProbeResult], part: AuditedCriterion) -> Section:
-    head = {"injection": "success [95 % CI]", "must_move": "noticed [95 % CI]"}.get(kind)
+    head = {"injection": "lift over control [95 % CI]", "must_move": "noticed [95 % CI]"}.get(kind)
     columns: list[str | Column] = ["probe"]
     if head is not None:
         columns.append(Column(head, axis=Axis(-1.0 if kind == "injection" else 0.0, 1.0, 0.0)))
@@ -136,7 +140,7 @@ def _row(name: str, probe: ProbeResult, part: AuditedCriterion, *, has_success: 
         str(probe.n),
         str(probe.failed),
         p_text(probe.p),
-        VERDICTS[probe.kind][probe.verdict],
+        verdict_text(probe, part.margin),
     )
 
 

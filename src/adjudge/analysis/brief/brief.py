@@ -12,6 +12,7 @@ from ...records import Estimate
 from ...store import Store
 from ...words import short_name
 from ..labels.judged_texts import labels_of_run
+from ..labels.labelled import About
 from ..labels.reviews import ReviewTally
 from ..rank.by_means import leaders_of
 from ..rank.rank import rank_view
@@ -90,14 +91,20 @@ class Estimates(Struct, frozen=True):
         return self.panel or self.card
 
 
-def estimates_of(store: Store, view: RunView, summary: Summary, given: LabelFile | None = None) -> Estimates:
+def estimates_of(
+    store: Store,
+    view: RunView,
+    summary: Summary,
+    given: LabelFile | None = None,
+    about: About = "new-inputs",
+) -> Estimates:
     """The estimates of a run. `given` are labels of a file; the default is the labels in the store."""
     assert view.run is not None
     labels = labels_of_run(store, view.run, given)
     card = panel = None
     if labels.labels and summary.n_scores:
-        card = card_of_views(store, [view], labels)
-        panel = card_of_run(store, view, labels) if len(view.tally.models) > 1 else None
+        card = card_of_views(store, [view], given, about=about)
+        panel = card_of_run(store, view, given, about) if len(view.tally.models) > 1 else None
     ranking = None
     if summary.pairs:
         try:
@@ -107,9 +114,11 @@ def estimates_of(store: Store, view: RunView, summary: Summary, given: LabelFile
     return Estimates(card, ranking, panel)
 
 
-def card_of_run(store: Store, view: RunView, labels: LabelFile | None = None) -> Card:
+def card_of_run(
+    store: Store, view: RunView, labels: LabelFile | None = None, about: About = "new-inputs"
+) -> Card:
     """The card of the scores that the report shows: of the judge, or of several judges as one."""
-    return card_of_views(store, [pooled_over_models(view)[0]], labels)
+    return card_of_views(store, [pooled_over_models(view)[0]], labels, about=about)
 
 
 def brief_of_run(store: Store, view: RunView, summary: Summary, estimates: Estimates | None = None) -> Brief:

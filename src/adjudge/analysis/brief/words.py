@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ...sections import Section
-from ...words import count, listed, number, share, signed
+from ...words import count, listed, number, price, share, signed
 from .brief import FEW_LABELS, Brief, CriterionBrief
 
 Level = Literal["", "good", "warn", "bad"]
@@ -28,9 +28,6 @@ class BriefPart(Struct, frozen=True):
     more: str = ""
     level: Level = ""
     evidence: Evidence = "scores"
-
-
-# The words
 
 
 def brief_parts(brief: Brief, line: CriterionBrief | None = None) -> tuple[BriefPart, ...]:
@@ -65,14 +62,7 @@ def run_parts_of(brief: Brief) -> tuple[BriefPart, ...]:
 
 def _spent(brief: Brief) -> Iterator[BriefPart]:
     calls = count(brief.n_calls, "call")
-    yield BriefPart("Cost", cost_word(brief.cost_usd), calls, evidence="timing")
-
-
-def cost_word(cost_usd: float | None) -> str:
-    """A cost in a word: to the cent, or to a hundredth of a cent where it is small."""
-    if cost_usd is None:
-        return "unknown"
-    return f"${number(cost_usd, 2 if cost_usd >= 0.1 else 4)}" if cost_usd else "free"
+    yield BriefPart("Cost", price(brief.cost_usd), calls, evidence="timing")
 
 
 def _best(line: CriterionBrief) -> Iterator[BriefPart]:
@@ -85,11 +75,12 @@ def _best(line: CriterionBrief) -> Iterator[BriefPart]:
 
 def _lead(line: CriterionBrief) -> str:
     """Whether the lead of the best system is significant."""
+    by = "" if line.is_corrected else "by the judge, "
     if not line.tied:
-        return "significantly ahead of all others"
+        return f"{by}significantly ahead of all others"
     n = f" (n = {line.n_best:,})" if line.n_best else ""
     over = line.tied[0] if len(line.tied) == 1 else count(len(line.tied), "other")
-    return f"no significant lead over {over}{n}"
+    return f"{by}no significant lead over {over}{n}"
 
 
 def best_sentence(line: CriterionBrief, *, is_only: bool) -> str:

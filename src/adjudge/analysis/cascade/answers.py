@@ -8,7 +8,7 @@ the spread of scores).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import structs
@@ -41,12 +41,18 @@ def criterion_of_runs(store: Store, runs: Sequence[RunRow], wanted: str | None) 
     )
 
 
-def answers_of_run(store: Store, run: RunRow, criterion: str, confidence: Confidence) -> list[JudgeAnswer]:
-    """One answer for each item of a run, with one kind of confidence."""
+def answers_of_run(
+    store: Store, run: RunRow, criterion: str, confidence: Confidence, n_samples: int | None = None
+) -> list[JudgeAnswer]:
+    """One answer for each item of a run, with one kind of confidence; of its first samples, where so many
+    are named."""
     totals = store.totals(run)
     price = None if totals.unpriced or not totals.items else totals.cost_usd / totals.items
     answers: dict[str, JudgeAnswer] = {}
-    for judged in judged_items(store.judgments(run), protocols_of(store, run)):
+    judgments = (
+        judged for judged in store.judgments(run) if n_samples is None or judged.about.sample < n_samples
+    )
+    for judged in judged_items(judgments, protocols_of(store, run)):
         answer = answer_of_item(run.name, judged, criterion, confidence)
         if answer is not None:
             answers[answer.item] = structs.replace(answer, price=price)
@@ -81,7 +87,7 @@ def _margin(result: Result, kind: Kind, voices: Sequence[CallJudgment]) -> float
     if len(voices) < 2:
         return None
     if kind == "scores" and result.label is None:
-        return None if result.spread is None else -result.spread
+        return None if result.spread is None else 0.0 - result.spread
     if kind == "choices":
         votes = Counter(str(voice.judgment.choice) for voice in voices)
     else:
@@ -95,7 +101,15 @@ def _margin(result: Result, kind: Kind, voices: Sequence[CallJudgment]) -> float
     return (first - (rest[0][1] if rest else 0)) / len(voices)
 
 
-def known_confidences(answers: Sequence[JudgeAnswer]) -> bool:
-    """Whether a kind of confidence can order the items: most answers have one, and not all the same."""
-    values = [answer.confidence for answer in answers if answer.confidence is not None]
-    return 2 * len(values) >= len(answers) and len(set(values)) > 1
+def known_confidences(by_kind: Mapping[Confidence, Sequence[JudgeAnswer]]) -> list[Confidence]:
+    """The kinds of confidence that most answers have and that order the items; where none does, the first
+    that most have: such a judge decides all items or none."""
+    known: list[Confidence] = []
+    orders: list[Confidence] = []
+    for kind, answers in by_kind.items():
+        values = [answer.confidence for answer in answers if answer.confidence is not None]
+        if values and 2 * len(values) >= len(answers):
+            known.append(kind)
+            if len(set(values)) > 1:
+                orders.append(kind)
+    return orders or known[:1]

@@ -1,4 +1,5 @@
-"""Who decided each item of a cascade's runs, which items go to people, and whether the promise still holds."""
+"""Who decided each item of a cascade's runs, which items go to people, and whether the promise still
+holds."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ...stats import any_time_mean
 from ..labels.people import agrees, people_of
 
 
-class Decision(Struct, frozen=True):
+class CascadeDecision(Struct, frozen=True):
     """What a cascade says of one item."""
 
     item: str
@@ -29,7 +30,7 @@ class Decision(Struct, frozen=True):
         return self.judge is None
 
 
-class Check(Struct, frozen=True):
+class AgreementCheck(Struct, frozen=True):
     """Agreement of decided items that people checked, with an interval that holds after every label."""
 
     agreement: Estimate
@@ -54,13 +55,13 @@ def is_drawn(item: str, share: float, seed: str) -> bool:
 
 
 def checked(
-    decisions: Iterable[Decision], labels: Sequence[Label], agree: float, within: float | None
-) -> Check:
+    decisions: Iterable[CascadeDecision], labels: Sequence[Label], agree: float, within: float | None
+) -> AgreementCheck:
     """Whether people still agree with decided items that were drawn to be checked."""
-    drawn: Mapping[str, Decision] = {d.item: d for d in decisions if d.is_checked and not d.to_people}
+    drawn: Mapping[str, CascadeDecision] = {d.item: d for d in decisions if d.is_checked and not d.to_people}
     mine = [label for label in labels if label.item in drawn]
     people = people_of(mine, None, is_choice=True, mean=within is not None) if mine else {}
     hits = [float(agrees(drawn[item].answer, label, within)) for item, label in people.items()]
     agreement = any_time_mean(hits, unit="label")
     holds = None if agreement.high is None else agreement.high >= agree
-    return Check(agreement, holds)
+    return AgreementCheck(agreement, holds)

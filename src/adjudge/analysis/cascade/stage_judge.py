@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 from ...errors import DataError
 from ...records import Protocol
-from ...results.manifest import protocols_of
+from ...results.manifest import models_of, protocols_of, settings_to_judge_alike
 from ...store import open_store
 from .cascade_file import StageFile
-
-_SETTINGS = ("samples", "estimator", "order", "temperature", "max_tokens", "seed")
 
 
 class StageJudge(NamedTuple):
@@ -32,6 +30,4 @@ def stage_judge(store: Path, stage: StageFile) -> StageJudge:
             f"{store}: run {run.name} has the protocol {', '.join(protocols)}, the cascade was "
             f"calibrated with {stage.protocol}. Calibrate it again with adjudge cascade."
         )
-    settings = {key: value for key in _SETTINGS if (value := run.manifest["settings"].get(key)) is not None}
-    models = tuple(str(model["spec"]) for model in run.manifest["models"])
-    return StageJudge(tuple(protocols.values()), models, settings)
+    return StageJudge(tuple(protocols.values()), models_of(run), settings_to_judge_alike(run))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
+
+from msgspec import structs
 
 from ...data.judge_answers import JudgeAnswer
 from ...errors import DataError
 from ...records import Estimate, Label
 from ...stats.arrays import undefined
-from ...stats.cascades import Answers, CascadeFit, fit_cascade
+from ...stats.cascades import CascadeFit, StageAnswers, fit_cascade
 from ...stats.proportions import wilson
+from ...stats.win_rates import clustered_share
+from ...words import count
 from ..labels.people import agrees, first_by_item, people_of
 from .cascade import Cascade, Stage
 
@@ -25,7 +29,7 @@ def judge_names(answers: Sequence[JudgeAnswer], given: Sequence[str]) -> tuple[s
     return tuple(given) or known
 
 
-def calibrated(
+def calibrated_cascade(
     answers: Sequence[JudgeAnswer],
     labels: Sequence[Label],
     judges: Sequence[str],
@@ -46,15 +50,33 @@ def calibrated(
             "No labelled item is among the scores. Items are matched by id: check the column item."
         )
     groups = first_by_item((row.item, row.group) for row in answers)
-    fit = fit_cascade(
-        [_answers_of(rows[name], items, people, within) for name in judges],
+    units = [groups.get(item, ("", item)) for item in items] if groups else None
+    prices = [_price(rows[name].values()) for name in judges]
+    given = [
+        structs.replace(_answers_of(rows[name], rows[judges[-1]], items, people, within), price=price)
+        for name, price in zip(judges, prices, strict=True)
+    ]
+    fit = fit_cascade(given, agree, risk, units)
+    notes = _notes(people, set(items), fit)
+    stages = tuple(
+        _stage(name, place, fit, units, given[place].agrees, prices[place])
+        for place, name in enumerate(judges)
+    )
+    known = [stage.price_per_1000 for stage in stages if stage.price_per_1000 is not None]
+    return Cascade(
+        stages,
+        _share([place >= 0 for place in fit.deciders], units, "share decided"),
+        _agreement_of(fit, risk),
         agree,
         risk,
-        [groups.get(item, ("", item)) for item in items] if groups else None,
+        fit.holds,
+        fit.labels_needed,
+        len(labelled),
+        within,
+        price_per_1000=math.fsum(known) if len(known) == len(stages) else None,
+        alone_price_per_1000=None if prices[-1] is None else 1000 * prices[-1],
+        notes=notes,
     )
-    prices = [_price(rows[name].values()) for name in judges]
-    notes = _notes(people, set(items), fit)
-    return _cascade_of(fit, judges, prices, len(items), len(labelled), agree, risk, within, notes)
 
 
 def _check_answers(answers: Sequence[JudgeAnswer], within: float | None) -> bool:
@@ -73,16 +95,27 @@ def _check_answers(answers: Sequence[JudgeAnswer], within: float | None) -> bool
 
 
 def _answers_of(
-    rows: dict[str, JudgeAnswer], items: Sequence[str], people: dict[str, float | str], within: float | None
-) -> Answers:
+    rows: dict[str, JudgeAnswer],
+    last: dict[str, JudgeAnswer],
+    items: Sequence[str],
+    people: dict[str, float | str],
+    within: float | None,
+) -> StageAnswers:
     confidence: list[float | None] = []
     agreed: list[bool | None] = []
+    same: list[bool] = []
     for item in items:
         row = rows.get(item)
-        answer = None if row is None or row.answer == "tie" else row.answer
+        answer = None if row is None else _decisive(row)
         confidence.append(None if row is None or answer is None else row.confidence)
         agreed.append(agrees(answer, people[item], within) if item in people else None)
-    return Answers(confidence, agreed)
+        other = _decisive(last[item]) if item in last else None
+        same.append(other is None or agrees(answer, other, within))
+    return StageAnswers(confidence, agreed, same)
+
+
+def _decisive(row: JudgeAnswer) -> float | str | None:
+    return None if row.answer == "tie" else row.answer
 
 
 def _price(rows: Collection[JudgeAnswer]) -> float | None:
@@ -94,52 +127,46 @@ def _price(rows: Collection[JudgeAnswer]) -> float | None:
 def _notes(people: dict[str, float | str], items: set[str], fit: CascadeFit) -> tuple[str, ...]:
     notes = []
     if unknown := sum(item not in items for item in people):
-        notes.append(f"{unknown} labelled items have no scores and are not used.")
+        notes.append(f"{count(unknown, 'labelled item')} without scores: not used.")
     if fit.n_groups is not None:
-        notes.append(
-            f"Labelled items share groups: bounds are over {fit.n_groups} groups (betting), and wider."
-        )
+        groups = count(fit.n_groups, "group")
+        notes.append(f"Labelled items share groups: bounds are over {groups} (betting), and wider.")
     return tuple(notes)
 
 
-def _cascade_of(
+def _stage(
+    name: str,
+    place: int,
     fit: CascadeFit,
-    judges: Sequence[str],
-    prices: Sequence[float | None],
-    n_items: int,
-    n_labels: int,
-    agree: float,
-    risk: float,
-    within: float | None,
-    notes: tuple[str, ...],
-) -> Cascade:
-    stages = tuple(
-        Stage(
-            name,
-            stage.threshold,
-            wilson(stage.n_decided, n_items, name="share decided"),
-            wilson(stage.n_agree, stage.n_labelled, name="agreement")
-            if stage.n_labelled
-            else undefined("it decides no labelled item", unit="item"),
-            None if price is None else 1000 * price * stage.n_reached / n_items,
-        )
-        for name, stage, price in zip(judges, fit.stages, prices, strict=True)
+    units: Sequence[Hashable] | None,
+    agreed: Sequence[bool | None],
+    price: float | None,
+) -> Stage:
+    """What one judge decides. A judge that never decides is not asked, and costs nothing."""
+    mine = [at for at, decider in enumerate(fit.deciders) if decider == place and agreed[at] is not None]
+    agreement = (
+        _share([bool(agreed[at]) for at in mine], units and [units[at] for at in mine], "agreement")
+        if mine
+        else undefined("it decides no labelled item", unit="item")
     )
-    known = [stage.price_per_1000 for stage in stages if stage.price_per_1000 is not None]
-    decided = wilson(sum(stage.n_decided for stage in fit.stages), n_items, name="share decided")
-    return Cascade(
-        stages,
-        decided,
-        _agreement_of(fit, risk),
-        agree,
-        risk,
-        fit.holds,
-        fit.labels_needed,
-        n_labels,
-        within,
-        price_per_1000=math.fsum(known) if len(known) == len(stages) else None,
-        alone_price_per_1000=None if prices[-1] is None else 1000 * prices[-1],
-        notes=notes,
+    stage, n_items = fit.stages[place], len(fit.deciders)
+    n_asked = 0 if stage.threshold is None else stage.n_reached
+    return Stage(
+        name,
+        stage.threshold,
+        _share([decider == place for decider in fit.deciders], units, "share decided"),
+        agreement,
+        None if price is None else 1000 * price * n_asked / n_items,
+    )
+
+
+def _share(flags: Sequence[bool], units: Sequence[Hashable] | None, name: str) -> Estimate:
+    """A share with Wilson's interval, over groups where items share one."""
+    if units is None or len(set(units)) == len(units):
+        return wilson(sum(flags), len(flags), name=name)
+    return structs.replace(
+        clustered_share([float(flag) for flag in flags], units, unit="item"),
+        method=f"{name}, Wilson interval over groups",
     )
 
 

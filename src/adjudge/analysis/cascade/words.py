@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from ...sections import Column, Section, notices
-from ...words import NO_VALUE, count, percent, share
+from ...sections import Column, Section, how_to_read, notices
+from ...words import NO_VALUE, count, percent, price, share
 from .cascade import Cascade, Stage
 
 
@@ -20,7 +21,29 @@ def cascade_sections(cascade: Cascade) -> Iterator[Section]:
         Column("USD per 1,000"),
     )
     yield Section("Stages", (), columns, tuple(_row(stage) for stage in cascade.stages)).filled()
-    yield Section("How to read this", MEANING, is_detail=True)
+    yield how_to_read(*MEANING, is_detail=True)
+
+
+def decided_text(cascade: Mapping[str, Any]) -> str:
+    """Which stage decided how many items, how many wait for people, and whether the promise is broken; from
+    the manifest of a run."""
+    n = cascade["stages"][0]["reached"]
+    decided = [f"{stage['judge']} {stage['decided']:,}" for stage in cascade["stages"]]
+    waiting = cascade["to_people"]
+    rest = f"; {waiting:,} go to people, and count with the last judge's answer until then" if waiting else ""
+    return f"Cascade: of {n:,} items, {', '.join(decided)} decided{rest}.{_broken_promise(cascade)}"
+
+
+def _broken_promise(cascade: Mapping[str, Any]) -> str:
+    """What checked items say where they show less agreement than was promised."""
+    checked = cascade.get("checked")
+    if not checked or checked["holds"]:
+        return ""
+    return (
+        f" People agree with {share(checked['value'])} of {count(checked['n'], 'checked item')} (at most "
+        f"{share(checked['high'])}), and {_exact_share(cascade['agree'])} was promised: the promise no "
+        "longer holds. Calibrate again: adjudge cascade."
+    )
 
 
 MEANING = (
@@ -34,7 +57,7 @@ MEANING = (
 
 
 def _answer(cascade: Cascade) -> Iterator[str]:
-    target = f"{share(cascade.agree)} agreement" + (
+    target = f"{_exact_share(cascade.agree)} agreement" + (
         "" if cascade.within is None else f" within {cascade.within:g} points"
     )
     labels = count(cascade.n_labels, "label")
@@ -42,7 +65,7 @@ def _answer(cascade: Cascade) -> Iterator[str]:
         needed = (
             f"about {cascade.labels_needed} are needed."
             if cascade.labels_needed is not None
-            else "at every threshold the judges agree with people less than that."
+            else "the judges agree with people less than that, however sure they are."
         )
         yield f"No threshold can be shown to reach {target} with these {labels}; {needed}"
         return
@@ -50,15 +73,20 @@ def _answer(cascade: Cascade) -> Iterator[str]:
     yield (
         f"The judges decide {share(cascade.decided.value or 0.0)} of the items with at least "
         f"{target} with people (seen {share(cascade.agreement.value or 0.0)}, bound {share(low)}, "
-        f"{cascade.agreement.n} decided of {labels}; risk {share(cascade.risk)}). People decide the "
+        f"{cascade.agreement.n} decided of {labels}; risk {_exact_share(cascade.risk)}). People decide the "
         "rest."
     )
     if cascade.price_per_1000 is not None and cascade.alone_price_per_1000 is not None:
         last = cascade.stages[-1].judge
         yield (
-            f"Price per 1,000 items: {cascade.price_per_1000:.2f} USD, against "
-            f"{cascade.alone_price_per_1000:.2f} USD for {last} alone."
+            f"Price per 1,000 items: {price(cascade.price_per_1000)}, against "
+            f"{price(cascade.alone_price_per_1000)} for {last} alone."
         )
+
+
+def _exact_share(value: float) -> str:
+    """A share as the user gave it: 92.5 %."""
+    return f"{100 * value:.6g} %"
 
 
 def _row(stage: Stage) -> tuple[str, ...]:

@@ -9,61 +9,43 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ...data import read_labels
+from ...data import LabelFile
 from ...engine import Run
 from ...errors import DataError
 from ...records import Label, Result, Scale
 from ...stats import adjusted
 from ...store import open_store
 from ...words import count
+from ..about import about_note
+from ..labels.in_store import labels_in_store
 from ..labels.join import with_criterion
-from ..labels.judged_texts import labels_of_run
+from ..labels.judged_texts import of_judged_texts, other_texts_note
 from ..labels.labelled import number_or_none
+from ..labels.read import read_labels_for
 from ..run_view.criteria import by_criterion
 from ..run_view.given_results import view_of_results
 from ..run_view.run_view import RunView, fake_note
 from ..run_view.tabulate import tabulate
-from .comparison import Comparison, CriterionComparison, SystemComparison
+from .comparison import Comparison, CriterionComparison
 from .conclusion import conclusion_of
+from .equivalence import check_margin, with_equivalence
 from .match import ComparisonTable, match
 from .moved_items import Labels, labels_by_cell, moved_items, people_side
-from .paired_scores import agreement, by_system, compare_system, score_pairs
+from .paired_scores import by_system, compare_system, rank_agreement, score_pairs
 from .run_changes import changed_texts, judging_changes, text_changes
 from .same_input import with_ids_of_inputs
 from .scaling import Scaling, choose_scaling
 from .sentences import Runs, criterion_sentences, summary
 from .system_order import system_order
+from .these_items import comparison_of_these_items
 
 
-def _about_these_items(card: CriterionComparison) -> CriterionComparison:
-    """Differences of these items: all were judged, so they are known but for the items that failed."""
-    return structs.replace(
-        card, systems={name: _exact(comparison) for name, comparison in card.systems.items()}
-    )
-
-
-def _exact(comparison: SystemComparison) -> SystemComparison:
-    difference = comparison.difference
-    if difference.value is None:
-        return comparison
-    n_failed = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
-    ends: tuple[float | None, float | None] = (difference.value, difference.value)
-    if n_failed:
-        ends = (None, None) if comparison.bounds is None else (comparison.bounds.low, comparison.bounds.high)
-    is_known = ends[0] is not None and ends[1] is not None and not ends[0] <= 0 <= ends[1]
-    method = "difference of these items, all judged; failures at either end of the scale"
-    return structs.replace(
-        comparison,
-        difference=structs.replace(difference, low=ends[0], high=ends[1], method=method),
-        p=0.0 if is_known else 1.0,
-        test="known for these items",
-        minimum_detectable=None,
-    )
-
-
-def _comparable(first: RunView, second: RunView) -> tuple[dict[str, ComparisonTable], list[str]]:
-    """The criteria that both runs scored, and notes on those that cannot be compared."""
+def _comparable(
+    first: RunView, second: RunView, more_notes: Sequence[str]
+) -> tuple[dict[str, ComparisonTable], list[str]]:
+    """The criteria that both runs scored, and notes on what is left out."""
     tables, notes = match(first, second)
+    notes += [note for note in more_notes if note]
     nominal = {name: table for name, table in tables.items() if _is_nominal(table)}
     class_notes = [_classes_note(name, table) for name, table in nominal.items()]
     notes += class_notes
@@ -89,18 +71,22 @@ def compare_views(
     is_finite: bool = False,
     different_texts: bool = False,
     matched: Collection[str] = (),
+    margin: float | None = None,
+    labels_note: str = "",
 ) -> Comparison:
     """Compare two runs, criterion by criterion; with labels also whose side people take.
 
     `different_texts` pairs items without an id in their file that have the same input; `matched` are those
-    that the caller has paired so.
+    that the caller has paired so. `margin`: see `compare`. `labels_note` says how many labels were left out.
     """
+    check_margin(margin)
     first, second = _with_own_names(first, second)
     if different_texts:
         second, matched = with_ids_of_inputs(second, first)
     else:
         _refuse_line_numbers(first, second, matched)
-    tables, notes = _comparable(first, second)
+    about = about_note("Means and differences") if is_finite else ""
+    tables, notes = _comparable(first, second, (labels_note, about))
     n_differs, fields = changed_texts(first.contents, second.contents)
     changed = judging_changes(first, second, tables)
     runs = Runs(first.name, second.name, bool(n_differs), any(change.is_of_judging for change in changed))
@@ -109,9 +95,8 @@ def compare_views(
     if n_differs and labels:
         notes.append("Human labels are not used: the texts differ, and a label belongs to one of two texts.")
     cards = {name: _criterion(table, runs, seed, by_cell) for name, table in tables.items()}
-    if is_finite:
-        cards = {name: _about_these_items(card) for name, card in cards.items()}
-    cards = _with_sentences(_with_adjusted_p(cards), runs)
+    cards = {name: comparison_of_these_items(card) if is_finite else card for name, card in cards.items()}
+    cards = _with_sentences(with_equivalence(_with_adjusted_p(cards), margin), runs)
     ids = [{result.item for result in side.results} for side in (first, second)]
     return Comparison(
         summary=(*_other_texts(runs, n_differs, len(ids[0] & ids[1]), bool(matched)), *summary(cards, runs)),
@@ -157,10 +142,10 @@ def _refuse_line_numbers(first: RunView, second: RunView, matched: Collection[st
         return
     run = first.name if differing[0] in first.line_ids else second.name
     raise DataError(
-        f"{first.name} and {second.name} cannot be paired: the items of {run} are named by their lines, and "
-        f"{count(len(differing), 'item')} with the same line {'has' if len(differing) == 1 else 'have'} different "
-        f"texts (item '{differing[0]}').\nJudge the items with ids (--map id=COLUMN), or pair items that have the "
-        "same input: --different-texts."
+        f"{first.name} and {second.name} cannot be paired: the items of {run} are named by their lines, and"
+        f" {count(len(differing), 'item')} with the same line {'has' if len(differing) == 1 else 'have'}"
+        f" different texts (item '{differing[0]}').\nJudge the items with ids (--map id=COLUMN), or pair"
+        " items that have the same input: --different-texts."
     )
 
 
@@ -201,7 +186,7 @@ def _criterion(table: ComparisonTable, runs: Runs, seed: int, labels: Labels) ->
         n_only_second=table.n_only_second,
         systems=systems,
         order=system_order(table, scaling, pairs, seed),
-        agreement=agreement(table, scaling, pairs),
+        agreement=rank_agreement(table, scaling, pairs),
         n_moved=n_moved,
         moved=moved,
         people=people_side(table, scaling, labels, runs, seed),
@@ -238,9 +223,11 @@ def _with_sentences(cards: Mapping[str, CriterionComparison], runs: Runs) -> dic
 def _item_notes(ids: list[set[str]], first: RunView, second: RunView) -> list[str]:
     only = [(first.name, len(ids[0] - ids[1])), (second.name, len(ids[1] - ids[0]))]
     return [
-        f"{count(n, 'item')} of {name} is not in the other run and not compared."
-        if n == 1
-        else f"{n:,} items of {name} are not in the other run and not compared."
+        (
+            f"{count(n, 'item')} of {name} is not in the other run and not compared."
+            if n == 1
+            else f"{n:,} items of {name} are not in the other run and not compared."
+        )
         for name, n in only
         if n
     ]
@@ -288,28 +275,47 @@ def compare(
     labels: str | Path | Sequence[Label] | None = None,
     seed: int = 0,
     different_texts: bool = False,
+    margin: float | None = None,
 ) -> Comparison:
     """The same items judged twice: paired differences (second - first), rank agreement, and whether a
     conclusion changes.
 
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them
     names. `labels` say whose side people take: a file or a list; for runs the default is the labels in their
-    stores. `different_texts` pairs two outputs for the same input where the items have no ids.
+    stores. `different_texts` pairs two outputs for the same input where the items have no ids. `margin`
+    is the difference that does not matter, for the verdict on equivalence.
     """
     views = [_view(source, name, scales) for source, name in zip((first, second), names, strict=True)]
-    if labels is None:
-        known: Sequence[Label] = _stored([source for source in (first, second) if isinstance(source, Run)])
+    known = _labels_about([source for source in (first, second) if isinstance(source, Run)], views, labels)
+    return compare_views(
+        views[0],
+        views[1],
+        seed,
+        known.labels,
+        different_texts=different_texts,
+        margin=margin,
+        labels_note=other_texts_note(known),
+    )
+
+
+def _labels_about(
+    runs: Sequence[Run], views: Sequence[RunView], given: str | Path | Sequence[Label] | None
+) -> LabelFile:
+    """The given labels, or those in the stores of the runs, without labels of texts that were not judged."""
+    if isinstance(given, str | Path):
+        labels = read_labels_for(views, given)
+    elif given is not None:
+        labels = LabelFile(tuple(given))
     else:
-        known = read_labels(labels).labels if isinstance(labels, str | Path) else labels
-    return compare_views(views[0], views[1], seed, known, different_texts=different_texts)
-
-
-def _stored(runs: Sequence[Run]) -> list[Label]:
-    labels: dict[Label, None] = {}
+        stored: dict[Label, None] = {}
+        for run in runs:
+            with open_store(run.store, write=False) as store:
+                stored |= dict.fromkeys(labels_in_store(store, store.run(run.name)))
+        labels = LabelFile(tuple(stored))
     for run in runs:
         with open_store(run.store, write=False) as store:
-            labels |= dict.fromkeys(labels_of_run(store, store.run(run.name)).labels)
-    return list(labels)
+            labels = of_judged_texts(store, [store.run(run.name)], labels)
+    return labels
 
 
 def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale] | None) -> RunView:
@@ -321,4 +327,4 @@ def _view(source: Run | Iterable[Result], name: str, scales: Mapping[str, Scale]
             f"'{source}' is a string. Give a Run, or results: adjudge.compare(run_a, run_b).\n"
             f"Runs in a store are compared by their names on the command line: adjudge compare {source} RUN_B"
         )
-    return view_of_results(source, by_criterion(scales), name)
+    return view_of_results(source, by_criterion(scales), name, with_tally=False)

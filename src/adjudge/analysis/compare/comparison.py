@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ...records import Estimate, Scale
 from ...results.combine import Kind
-from ...stats import Bounds
+from ...stats import Bounds, Equivalence
 from ..significance import SIGNIFICANCE
 from ..trust.card import JudgePair
 
@@ -55,6 +55,10 @@ class SystemComparison(Struct, frozen=True):
     """the true difference that this many items detect with 80 % power"""
     system_first: str
     system_second: str
+    n_units: int = 0
+    """independent observations: items, or groups where items share one"""
+    equivalence: Equivalence | None = None
+    """the difference compared with a margin; none without a margin or a difference"""
     n_same: int = 0
     """items with the same calls and the same replies in both runs"""
 
@@ -89,6 +93,11 @@ class SystemComparison(Struct, frozen=True):
         if not self.is_significant or self.bounds is None or value is None:
             return False
         return self.bounds.low <= 0 if value > 0 else self.bounds.high >= 0
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether the difference is shown to be within the margin."""
+        return self.equivalence is not None and self.equivalence.verdict == "equivalent"
 
 
 class SystemPair(Struct, frozen=True):

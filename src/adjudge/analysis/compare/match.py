@@ -24,7 +24,7 @@ Cells = dict[tuple[str, Kind], dict[str, list[Result]]]
 _SWAPPED: dict[Choice, Choice] = {"a": "b", "b": "a", "tie": "tie"}
 
 
-class ComparedItem(Struct, frozen=True):
+class ComparedItem(Struct, frozen=True, gc=False):
     """One item in both runs. For a pair, `a` is the system that its name puts first."""
 
     item: str
@@ -129,9 +129,9 @@ def _different_texts(first: RunView, second: RunView, criteria: Iterable[str]) -
 
 def _unnamed_texts(view: RunView, criterion: str) -> list[str]:
     return [
-        protocol.criterion_text
+        protocol.words_of(criterion)
         for protocol in view.protocols.values()
-        if criterion in protocol.criteria and protocol.criterion_text and not protocol.is_named
+        if criterion in protocol.criteria and protocol.words_of(criterion) and not protocol.is_named
     ]
 
 
@@ -229,20 +229,16 @@ def _comparison_table(
 ) -> ComparisonTable:
     notes: list[str] = []
     results = [[row for rows in by_model.values() for row in rows] for by_model in models]
-    is_shared = any(_shares_ids(by_model) for by_model in models)
-    judged = [_by_item(rows, with_system=is_shared) for rows in results]
-    for view, by_model, by_item in zip(views, models, judged, strict=True):
+    is_shared = any(_shares_ids(rows) for rows in results)
+    judged = [_one_per_item(rows, with_system=is_shared) for rows in results]
+    for view, by_model, (_, n_partial) in zip(views, models, judged, strict=True):
         if len(by_model) > 1:
             how = "mean" if kind == "scores" else "majority"
-            partial = sum(
-                any(row.status != "ok" for row in rows) and any(row.status == "ok" for row in rows)
-                for rows in by_item.values()
-            )
-            partial_note = f"; not all of them answered on {partial} items" if partial else ""
+            partial_note = f"; not all of them answered on {n_partial} items" if n_partial else ""
             notes.append(
                 f"{view.name} counts as the {how} of its judges {', '.join(by_model)}{partial_note}."
             )
-    first, second = ({key: pooled_result(rows) for key, rows in by_item.items()} for by_item in judged)
+    (first, _), (second, _) = judged
     shared = [key for key in first if key in second]
     rows = (
         _compared_choices(first, second, shared)
@@ -288,21 +284,29 @@ def _has_same_replies(
     return bool(digests[0]) and digests[0] == digests[1]
 
 
-def _shares_ids(models: dict[str, list[Result]]) -> bool:
+def _shares_ids(results: Sequence[Result]) -> bool:
     """Whether an id is used for the outputs of several systems, as in scores from elsewhere."""
-    seen: dict[tuple[str, str | None], str] = {}
-    for rows in models.values():
-        for row in rows:
-            if seen.setdefault((row.item, row.subject), row.system) != row.system:
-                return True
-    return False
+    keys = {(row.item, row.subject) for row in results}
+    return len(keys) < len(results) and len(keys) < len(
+        {(row.item, row.subject, row.system) for row in results}
+    )
 
 
-def _by_item(results: Iterable[Result], *, with_system: bool) -> dict[tuple[str, ...], list[Result]]:
-    by_item: dict[tuple[str, ...], list[Result]] = defaultdict(list)
-    for row in results:
-        by_item[(row.item, row.subject or "", row.system if with_system else "")].append(row)
-    return by_item
+ItemKey = tuple[str, Subject | None, str]
+"""item, subject, and the system where systems share ids"""
+
+
+def _one_per_item(results: Sequence[Result], *, with_system: bool) -> tuple[dict[ItemKey, Result], int]:
+    """One result for each item, pooled where it has several, and on how many not all judges answered."""
+    keys = [(row.item, row.subject, row.system if with_system else "") for row in results]
+    single = dict(zip(keys, results, strict=True))
+    if len(single) == len(results):
+        return single, 0
+    by_item: dict[ItemKey, list[Result]] = defaultdict(list)
+    for key, row in zip(keys, results, strict=True):
+        by_item[key].append(row)
+    n_partial = sum(len({row.status == "ok" for row in rows}) > 1 for rows in by_item.values())
+    return {key: pooled_result(rows) for key, rows in by_item.items()}, n_partial
 
 
 def _compared_scores(first: Result, second: Result) -> ComparedItem:
@@ -325,9 +329,9 @@ def _group(first: Result, second: Result) -> str | None:
 
 
 def _compared_choices(
-    first: dict[tuple[str, ...], Result],
-    second: dict[tuple[str, ...], Result],
-    shared: Iterable[tuple[str, ...]],
+    first: dict[ItemKey, Result],
+    second: dict[ItemKey, Result],
+    shared: Iterable[ItemKey],
 ) -> list[ComparedItem]:
     """Pairs of the same two systems in one order, whichever of the two an item calls a."""
     frames: dict[frozenset[str], tuple[str, str]] = {}

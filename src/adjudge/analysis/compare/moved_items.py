@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from typing import cast
 
 from ...records import Choice, Label
@@ -56,7 +57,7 @@ def moved_items(
         for pair in pairs
         if pair.first is not None and pair.second is not None and pair.first != pair.second
     ]
-    largest = sorted(differing, key=lambda each: -abs(each[1]))[:MOST_MOVED]
+    largest = nsmallest(MOST_MOVED, differing, key=lambda each: -abs(each[1]))
     items = []
     for pair, difference in largest:
         row = pair.row
@@ -92,7 +93,8 @@ def people_side(
     """The test of `trust --versus` on the labelled items of this
     comparison, and how many labels are nearer to which run.
     """
-    labelled = [(row, label) for row in table.rows if (label := _label(table, row, labels)) is not None]
+    rows = table.rows if labels else ()
+    labelled = [(row, label) for row in rows if (label := _label(table, row, labels)) is not None]
     if not labelled:
         return None
     tables = {

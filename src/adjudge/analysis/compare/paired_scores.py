@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
@@ -18,7 +18,7 @@ from ...stats import (
     spearman,
 )
 from ...stats.arrays import make_estimate, no_interval, undefined
-from ..labels.labelled import Answer, number_or_none
+from ..labels.labelled import Answer, numbers
 from ..run_view.result_facts import as_number
 from ..trust.estimates import with_failures
 from .comparison import SystemComparison
@@ -28,7 +28,7 @@ from .scaling import Scaling
 SAME = "both runs have the same calls and the same replies, so it is 0 by construction"
 
 
-class ScorePair(Struct, frozen=True):
+class ScorePair(Struct, frozen=True, gc=False):
     """One item with both answers as numbers in the unit of the comparison; none where the judge failed."""
 
     row: ComparedItem
@@ -43,18 +43,19 @@ def score_pairs(table: ComparisonTable, scaling: Scaling) -> list[ScorePair]:
     if table.kind == "choices":
         return [ScorePair(row, _share(row.first), _share(row.second)) for row in table.rows]
     scales = table.scales if scaling.unit == "normalized" else (None, None)
-    return [
-        ScorePair(row, _number(row.first, scales[0]), _number(row.second, scales[1])) for row in table.rows
-    ]
+    first, second = (row.first for row in table.rows), (row.second for row in table.rows)
+    return list(map(ScorePair, table.rows, _numbers(first, scales[0]), _numbers(second, scales[1])))
 
 
 def _share(choice: Answer | None) -> float | None:
     return as_number(choice) if choice is not None else None
 
 
-def _number(answer: Answer | None, scale: Scale | None) -> float | None:
-    value = number_or_none(answer)
-    return value if value is None or scale is None else scale.normalized(value)
+def _numbers(answers: Iterable[Answer | None], scale: Scale | None) -> list[float | None]:
+    values = numbers(answers)
+    return (
+        values if scale is None else [None if value is None else scale.normalized(value) for value in values]
+    )
 
 
 def by_system(rows: Sequence[ScorePair]) -> dict[str, list[ScorePair]]:
@@ -115,6 +116,9 @@ def compare_system(table: ComparisonTable, scaling: Scaling, pairs: Sequence[Sco
         system_first=pairs[0].row.systems[0],
         system_second=pairs[0].row.systems[1],
         n_same=n_same,
+        n_units=len(both)
+        if all_groups is None
+        else len(set(table.groups([pair.row for pair in both]) or ())),
     )
 
 
@@ -149,7 +153,9 @@ def _is_won(value: float | None) -> bool | None:
     return None if value is None else value == 1.0
 
 
-def agreement(table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair]) -> dict[str, Estimate]:
+def rank_agreement(
+    table: ComparisonTable, scaling: Scaling, pairs: Sequence[ScorePair]
+) -> dict[str, Estimate]:
     """Rank correlation over items; for pairs, agreement of the choices."""
     n_failed = sum(pair.first is None or pair.second is None for pair in pairs)
     groups = table.groups([pair.row for pair in pairs])

@@ -1,4 +1,8 @@
-"""The sentences of a comparison, made from its numbers alone."""
+"""The sentences of a comparison, made from its numbers alone.
+
+A system is "better" only where the corrected test is significant and the judged texts differ; the same
+texts under another prompt or judge score "higher" or "lower".
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ...words import count, interval, listed, number, p_text, share
-from .comparison import CriterionComparison, SystemComparison, SystemOrder, SystemPair
-
-# The sentences of a comparison, made from its numbers alone.
-#
-# A system is "better" only where the corrected test is significant and the judged texts differ; the same
-# texts under another prompt or judge score "higher" or "lower".
-
+from ...records import Estimate
+from ...stats import EquivalenceVerdict
+from ...words import count, interval, listed, names, number, p_text, share
+from ..equivalence import equivalence_interval
+from .comparison import Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
 
 _ADVICE = {
     "reversed": (
@@ -105,7 +106,7 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
     if not shown:
         text = (
             f"On {name}, none of {count(len(card.systems), 'system')} differs significantly between "
-            f"{runs.first} and {runs.second}"
+            f"{runs.first} and {runs.second}{_how_many_equivalent(known)}"
         )
         left = [system for system, comparison in known.items() if comparison.is_left_to_failures]
         if left:
@@ -123,12 +124,22 @@ def _level(name: str, card: CriterionComparison, runs: Runs) -> str:
     )
 
 
+def _how_many_equivalent(known: Mapping[str, SystemComparison]) -> str:
+    """; 2 are equivalent (within 0.2)"""
+    within = [comparison for comparison in known.values() if comparison.is_equivalent]
+    if not within:
+        return ""
+    which = "all" if len(within) == len(known) else str(len(within))
+    return f"; {which} {'is' if which == '1' else 'are'} shown to be equivalent (within {_margin(within[0])})"
+
+
 def _single(name: str, card: CriterionComparison, comparison: SystemComparison, runs: Runs) -> str:
     items = count(comparison.difference.n, "item")
     if comparison.is_shown:
+        small = f", less than the margin of {_margin(comparison)}" if comparison.is_equivalent else ""
         return (
             f"On {name}, {runs.second} is {_size(card, comparison, runs)} than {runs.first} on the same "
-            f"{items}."
+            f"{items}{small}."
         )
     if comparison.is_left_to_failures and comparison.bounds is not None:
         ends = [number(end, digits_of(card)) for end in (comparison.bounds.low, comparison.bounds.high)]
@@ -137,18 +148,48 @@ def _single(name: str, card: CriterionComparison, comparison: SystemComparison, 
             f"explain it ({_numbers(card, comparison)} on {items} that both judged; {ends[0]} to "
             f"{ends[1]} including failures)."
         )
-    text = (
-        f"On {name}, {runs.second} is not significantly different from {runs.first} "
-        f"({_numbers(card, comparison)}, {items})"
-    )
+    evidence = f"({_numbers(card, comparison)}, {items})"
+    equal = comparison.equivalence
+    if equal is not None and comparison.is_equivalent:
+        shown = equivalence_interval(comparison.difference, equal, digits_of(card))
+        return (
+            f"On {name}, {runs.second} and {runs.first} are equivalent: they differ by less than "
+            f"{_margin(comparison)}{shown} {evidence}."
+        )
+    text = f"On {name}, {runs.second} is not significantly different from {runs.first} {evidence}"
     if comparison.is_doubtful:
         return f"{text}: {_doubt(comparison)}."
+    if remark := _not_equivalent(card, comparison):
+        text += f", {remark}"
     if comparison.minimum_detectable is None:
         return f"{text}."
     return (
         f"{text}. Smallest detectable difference (80 % power): "
         f"{number(comparison.minimum_detectable, digits_of(card))}."
     )
+
+
+def _margin(comparison: SystemComparison) -> str:
+    return "" if comparison.equivalence is None else f"{comparison.equivalence.margin:g}"
+
+
+def _not_equivalent(card: CriterionComparison, comparison: SystemComparison) -> str:
+    """at most 0.2 worse; or: nor shown to be equivalent (within 0.2)"""
+    found = comparison.equivalence
+    if found is None:
+        return ""
+    if found.verdict == "not worse":
+        return f"and shown to be at most {_margin(comparison)} {'worse' if card.direction else 'lower'}"
+    return f"nor shown to be equivalent (within {_margin(comparison)})"
+
+
+EQUIVALENCE_WORDS: dict[EquivalenceVerdict, str] = {
+    "equivalent": "equivalent",
+    "not worse": "one side only",
+    "worse": "no",
+    "better": "no",
+    "not shown": "not shown",
+}
 
 
 def _numbers(card: CriterionComparison, comparison: SystemComparison) -> str:
@@ -429,6 +470,10 @@ def _advice(cards: Mapping[str, CriterionComparison], runs: Runs) -> tuple[str, 
         return (_ADVICE["shifted"],)
     if conclusions <= {"undefined"}:
         return ()
+    if all(each.is_equivalent for card in cards.values() for each in card.systems.values()):
+        return ()
+    if any(each.is_left_to_failures for card in cards.values() for each in card.systems.values()):
+        return (f"See why items failed: adjudge runs show {runs.first}, adjudge runs show {runs.second}.",)
     return (_undetected(cards),)
 
 
@@ -454,3 +499,28 @@ def _undetected(cards: Mapping[str, CriterionComparison]) -> str:
 def _width(card: CriterionComparison) -> float | None:
     scale = card.scales[0]
     return None if scale is None or scale.low is None or scale.high is None else scale.high - scale.low
+
+
+def people_sentence(comparison: Comparison) -> str:
+    """With which run people agree better on which criteria; empty where no labels say."""
+    sides: dict[str, list[str]] = {comparison.first: [], comparison.second: [], "": []}
+    for card in comparison.criteria.values():
+        if card.people is not None:
+            difference = card.people.pair.result.difference
+            if difference.value is not None:
+                sides[_side(difference, comparison)].append(card.criterion)
+    parts = [f"with {run} on {names(criteria)}" for run, criteria in sides.items() if run and criteria]
+    if not parts:
+        return (
+            f"No significant difference in agreement with people on {names(sides[''])}." if sides[""] else ""
+        )
+    equal = f"; no significant difference on {names(sides[''])}" if sides[""] else ""
+    return f"People agree better {', and '.join(parts)}{equal}."
+
+
+def _side(difference: Estimate, comparison: Comparison) -> str:
+    """The run that people agree with significantly better; empty where there is none."""
+    low, high = difference.low, difference.high
+    if low is None or high is None or low <= 0 <= high:
+        return ""
+    return comparison.first if low > 0 else comparison.second

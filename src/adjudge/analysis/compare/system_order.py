@@ -122,14 +122,15 @@ def _pairs(sides: Sequence[_RunSystems], pairs: Sequence[tuple[str, str]]) -> tu
     differences = [[side.differences[pair] for pair in pairs] for side in sides]
     p_values = [adjusted([p_first for _, p_first in run_differences]) for run_differences in differences]
     return tuple(
-        SystemPair(pair, first, second, p_first, p_second, _change(first, p_first, second, p_second))
+        SystemPair(pair, first, second, p_first, p_second, change_of(first, p_first, second, p_second))
         for pair, (first, _), (second, _), p_first, p_second in zip(
             pairs, differences[0], differences[1], p_values[0], p_values[1], strict=True
         )
     )
 
 
-def _change(first: Estimate, p_first: float | None, second: Estimate, p_second: float | None) -> Change:
+def change_of(first: Estimate, p_first: float | None, second: Estimate, p_second: float | None) -> Change:
+    """Whether the first system beats the second significantly: in both runs, in one, or in neither."""
     is_first, is_second = (p is not None and p <= SIGNIFICANCE for p in (p_first, p_second))
     if is_first and is_second:
         return "same" if (first.value or 0.0) * (second.value or 0.0) > 0 else "reversed"

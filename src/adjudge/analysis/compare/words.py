@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...records import Estimate
-from ...sections import SHARES, WIN_RATES, Axis, Column, Interval, Mark, Section, Sourced, Value, notices
+from ...sections import (
+    SHARES,
+    WIN_RATES,
+    Axis,
+    Column,
+    DrawnInterval,
+    Mark,
+    Section,
+    Sourced,
+    Value,
+    how_to_read,
+    notices,
+)
 from ...words import NO_VALUE, count, interval, number, p_text, short_name, signed
 from .comparison import Change, Comparison, CriterionComparison, PeopleSide, SystemComparison, SystemOrder
-from .sentences import digits_of
+from .sentences import EQUIVALENCE_WORDS, digits_of
 
 MEANING = (
     "A difference is second − first, on the items that both runs judged. [low, high] is the 95 % "
@@ -33,14 +45,24 @@ _CHANGES: dict[Change, str] = {
 
 def compare_sections(comparison: Comparison) -> Iterator[Section]:
     """All sections of the comparison."""
-    changes = "No known difference in texts, protocol, judge or settings."
-    if comparison.changed:
-        changes = f"Differences between the runs: {'; '.join(comparison.changed)}."
     title = f"{comparison.first} → {comparison.second}"
-    yield Section(title, comparison.summary, depth=1, notices=notices(comparison.notes), notes=(changes,))
+    yield Section(
+        title,
+        comparison.summary,
+        depth=1,
+        notices=notices(comparison.notes),
+        notes=(changes_line(comparison),),
+    )
     for name, card in comparison.criteria.items():
         yield from _criterion(name, card, comparison)
-    yield Section("How to read this", (MEANING, f"seed {comparison.seed}"))
+    yield how_to_read(MEANING, f"seed {comparison.seed}")
+
+
+def changes_line(comparison: Comparison) -> str:
+    """What differs between the runs themselves."""
+    if comparison.changed:
+        return f"Differences between the runs: {'; '.join(comparison.changed)}."
+    return "No known difference in texts, protocol, judge or settings."
 
 
 def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> Iterator[Section]:
@@ -66,6 +88,7 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         Column("failed first / second", is_minor=True),
         Column("smallest detectable difference", is_minor=True),
         Column("range including failures", is_minor=True),
+        Column(_margin_head(card), is_minor=True),
         Column("unit", is_minor=True),
         "remark",
     )
@@ -78,13 +101,27 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         _system(system, system_comparison, digits, "" if axis is None else legend)
         for system, system_comparison in card.systems.items()
     )
-    yield Section(short_name(name), (about, *sentences), columns, rows, notices=notices(card.notes))
+    yield Section(
+        short_name(name),
+        (about, *sentences),
+        columns,
+        rows,
+        notices=notices(card.notes),
+        kind="criterion",
+        criterion=name,
+    )
     if card.order is not None:
         yield from _order_section(card.order, comparison, digits)
     if card.people is not None:
         yield _people(card, card.people, comparison)
     yield from _moved(card, comparison)
     yield _agreement(card)
+
+
+def _margin_head(card: CriterionComparison) -> str:
+    """The head of the column on equivalence, with the margin."""
+    margins = [one.equivalence.margin for one in card.systems.values() if one.equivalence is not None]
+    return f"within ± {margins[0]:g}" if margins else "equivalence"
 
 
 def _axis(card: CriterionComparison) -> Axis | None:
@@ -97,7 +134,7 @@ def _axis(card: CriterionComparison) -> Axis | None:
     return None if card.unit == "rank" else Axis() if scale is None else Axis(scale.low, scale.high)
 
 
-MOVED = "Items that moved most"
+_MOVED = "Items that moved most"
 
 
 def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Section]:
@@ -107,7 +144,8 @@ def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Sectio
     what = "pair" if card.kind == "choices" else "item"
     line = f"{card.n_moved:,} of {count(card.n_items, what)} have another answer in {comparison.second}."
     if not card.moved:
-        yield Section(MOVED, (line if card.n_items else f"No {what} is in both runs.",), depth=3)
+        line = line if card.n_items else f"No {what} is in both runs."
+        yield Section(_MOVED, (line,), depth=3, kind="moved")
         return
     near = {"first": comparison.first, "second": comparison.second, "both": "equally near", None: ""}
     rows = tuple(
@@ -133,7 +171,7 @@ def _moved(card: CriterionComparison, comparison: Comparison) -> Iterator[Sectio
         "people",
         "nearer to people",
     )
-    yield Section(MOVED, (line,), columns, rows, 3)
+    yield Section(_MOVED, (line,), columns, rows, 3, kind="moved")
 
 
 def answer_text(answer: float | str, pair: str) -> str:
@@ -145,7 +183,8 @@ def answer_text(answer: float | str, pair: str) -> str:
 
 
 def _people(card: CriterionComparison, people: PeopleSide, comparison: Comparison) -> Section:
-    """Which run people agree with: the test of `trust --versus`, and on how many items which run is nearer."""
+    """Which run people agree with: the test of `trust --versus`, and on how many items which run is
+    nearer."""
     result, test = people.pair.result, people.pair.mcnemar or people.pair.result.permutation
     statistic = "Spearman with people" if card.kind == "scores" else "exact agreement with people"
     lines: list[str | Sourced] = [Sourced(people.pair.sentence.text, people.pair.sentence.source)]
@@ -204,6 +243,7 @@ def _system(name: str, comparison: SystemComparison, digits: int, legend: str) -
         f"{failed[0]} / {failed[1]}",
         NO_VALUE if comparison.minimum_detectable is None else number(comparison.minimum_detectable, digits),
         span,
+        "" if comparison.equivalence is None else EQUIVALENCE_WORDS[comparison.equivalence.verdict],
         comparison.difference.unit or NO_VALUE,
         remark,
     )
@@ -215,7 +255,7 @@ def _difference(comparison: SystemComparison, digits: int, legend: str) -> Value
     if not legend:
         return text
     marks = tuple(Mark(mean.value, mean.low, mean.high) for mean in (comparison.second, comparison.first))
-    return Interval(text, marks, legend, is_change=True)
+    return DrawnInterval(text, marks, legend, is_change=True)
 
 
 def _agreement(card: CriterionComparison) -> Section:
@@ -238,9 +278,6 @@ def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
     return name, interval(estimate), *counts, estimate.unit or NO_VALUE, remark
 
 
-RANKS = "Ranks of the systems"
-
-
 def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> Iterator[Section]:
     """The ranks of the systems in each run, and which of their differences are significant."""
     ranks = tuple(
@@ -248,7 +285,8 @@ def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> I
         for rank, (first, second) in enumerate(zip(order.first, order.second, strict=True), start=1)
     )
     line = f"Pairs of systems in a different order, significant or not: {order.n_flipped:,}."
-    yield Section(RANKS, (line,), ("rank", comparison.first, comparison.second), ranks, 3)
+    heads = ("rank", comparison.first, comparison.second)
+    yield Section("Ranks of the systems", (line,), heads, ranks, 3, kind="ranks")
     by_change = sorted(order.pairs, key=lambda pair: list(_CHANGES).index(pair.change))
     rows = tuple(
         (
@@ -262,6 +300,10 @@ def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> I
         for pair in by_change[:_MOST_PAIRS]
     )
     left = len(order.pairs) - len(rows)
-    lines = (f"{left} more pairs are in --json.",) if left > 0 else ()
+    lines = (
+        "p (Holm) decides; the intervals hold for all pairs together (Bonferroni) and are wider, so that one "
+        "may contain 0 although its difference is significant.",
+        *([f"{left} more pairs are in --json."] if left > 0 else []),
+    )
     columns = ("systems", comparison.first, "p", comparison.second, "p", "significant in")
     yield Section("Differences between systems", lines, columns, rows, 3)

@@ -14,13 +14,13 @@ from ..run_view.run_view import RunView
 from .check import Check, Rule
 from .decision import decision_by_interval
 from .failure_check import failure_check
+from .gate_report import GateReport, corrected_for_number
 from .not_enough_evidence import outcome_of
 from .outcome import EXIT_CODES, most_severe
 from .rules import Rules
-from .verdict import Verdict, corrected_for_number
 
 
-def audit_verdict(view: RunView, rules: Rules) -> Verdict:
+def audit_gate(view: RunView, rules: Rules) -> GateReport:
     """The probes of an audit compared with thresholds: shifts
     of probes that must not move the score, and injections.
     """
@@ -41,7 +41,7 @@ def audit_verdict(view: RunView, rules: Rules) -> Verdict:
                     )
     checks = corrected_for_number(checks)
     outcome = most_severe([check.outcome for check in checks])
-    return Verdict(
+    return GateReport(
         outcome,
         EXIT_CODES[outcome],
         view.name,

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ...records import Estimate
+from ...stats import Equivalence
 from ...words import count, number, share
 from .decision import Decision
 from .not_enough_evidence import MOST_PRACTICAL, MoreNeeded, outcome_of
@@ -41,6 +42,9 @@ class Check(Struct, frozen=True):
     decision: Decision | None = None
     """none where nothing is estimated: a count of failures, or two runs with the same replies"""
 
+    equivalence: Equivalence | None = None
+    """of a change from the baseline: whether it is shown to be within the allowed drop in either direction"""
+
     @property
     def asked(self) -> str:
         """The threshold as text."""
@@ -60,10 +64,10 @@ def check_sentence(
     if decision is not None and decision.low is not None and decision.high is not None:
         ends = [share(end) if is_share else number(end) for end in (decision.low, decision.high)]
         bounds = f" [{', '.join(ends)}]"
-    text = f"{text}. The decision bounds{bounds} contain the threshold"
+    text = f"{text}. The confidence bounds{bounds} contain the threshold"
     if decision is None:
         text = (
-            text.removesuffix(" The decision bounds contain the threshold")
+            text.removesuffix(" The confidence bounds contain the threshold")
             + " Undecided: too few labels count"
         )
     if needed.n is not None and needed.n > MOST_PRACTICAL:

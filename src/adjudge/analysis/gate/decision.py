@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 from msgspec import Struct
@@ -9,8 +10,8 @@ from msgspec import Struct
 from ...records import Estimate
 from ...stats import corrected_mean_test, mean_test
 from ...stats.threshold import p_of_arms
-from ..labels.by_system import Entry, probabilities_of
-from ..labels.labelled import LabelledTable
+from ..labels.by_system import probabilities_of
+from ..labels.labelled import Entry, LabelledTable
 
 
 class Decision(Struct, frozen=True):
@@ -76,6 +77,22 @@ def decision_by_interval(
     return Decision(estimate.low, estimate.high, p_good, 1 - p_good, estimate.method)
 
 
+def _decision_by_known_mean(estimate: Estimate, threshold: float, direction: int) -> Decision | None:
+    if estimate.value is None:
+        return None
+    is_good = direction * (estimate.value - threshold) + _ROUNDING >= 0
+    return Decision(estimate.low, estimate.high, float(not is_good), float(is_good), estimate.method)
+
+
+def decision_by_range(low: float, high: float, threshold: float, direction: int, method: str) -> Decision:
+    """The same for a mean of these items, known up to what their failures leave open: infinite where the
+    scale has no end."""
+    is_good = low >= threshold - _ROUNDING if direction > 0 else high <= threshold + _ROUNDING
+    is_worse = high < threshold - _ROUNDING if direction > 0 else low > threshold + _ROUNDING
+    ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+    return Decision(ends[0], ends[1], float(not is_good), float(not is_worse), method)
+
+
 def decision_by_labels(
     estimate: Estimate,
     table: LabelledTable,
@@ -85,8 +102,10 @@ def decision_by_labels(
     direction: int,
 ) -> Decision | None:
     """The same for a mean corrected with labels: its interval, and where the labels are skewed also the
-    bound.
+    bound. The mean of these items, where all have a label, is known and decides by itself.
     """
+    if table.about == "these-items" and all(entry.label is not None for entry in entries):
+        return _decision_by_known_mean(estimate, threshold, direction)
     clusters = table.groups([entry.row for entry in entries])
     if limits is None:
         labelled = [entry.row for entry in entries if entry.label is not None]

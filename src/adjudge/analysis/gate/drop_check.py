@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...errors import DataError
 from ...records import Estimate
-from ...stats import ppi_difference
+from ...stats import Equivalence, equivalence, ppi_difference
 from ...stats.arrays import undefined
+from ...stats.equivalence import equivalence_of
 from ...words import count, interval, number
 from ..compare.comparison import Comparison, SystemComparison
 from ..labels.labelled import LabelledItem, LabelledTable, number_or_none
 from .check import Check, check_sentence
-from .decision import decision_by_interval, decision_by_values
+from .decision import Decision, decision_by_interval, decision_by_range, decision_by_values
 from .gate_input import GateInput
 from .gated_criterion import GatedCriterion, check_direction
 from .not_enough_evidence import MoreNeeded, detectable_distance, more_needed, outcome_of
@@ -37,6 +38,8 @@ def drop_check(
     estimate: Estimate,
     changes: Changes | None,
     remarks: Sequence[str],
+    *,
+    is_thin: bool = False,
 ) -> Check:
     """Compare a change for the worse with what is allowed. Differences are run - baseline.
 
@@ -47,7 +50,8 @@ def drop_check(
     threshold = -sign * allowed
     needed, min_detectable = MoreNeeded(why="more labels would narrow it"), None
     if changes is None:
-        decision = decision_by_interval(estimate, threshold, sign, estimate.n)
+        # An interval that may be too narrow decides nothing.
+        decision = None if is_thin else decision_by_interval(estimate, threshold, sign, estimate.n)
     else:
         values, clusters, limits = changes.values, changes.clusters, changes.limits
         decision = decision_by_values(values, clusters, limits, threshold, sign)
@@ -55,12 +59,16 @@ def drop_check(
         is_open = outcome_of(decision) == "open"
         needed = more_needed(values, clusters, threshold, limits) if is_open else MoreNeeded()
     outcome = outcome_of(decision)
+    equal = _equivalence(allowed, sign, estimate, changes, decision)
     word = "drop" if sign > 0 else "rise"
     text = (
         f"change of {system} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed "
         f"{word}: {allowed:g}"
     )
     all_remarks = list(remarks)
+    # The check decides at 2.5 %, equivalence at 5 %: it is not said of a check that has not passed.
+    if outcome == "good" and equal is not None and equal.verdict == "equivalent":
+        all_remarks.append(f"equivalent: shown to change by less than {allowed:g} in either direction")
     if min_detectable is not None and allowed < min_detectable:
         all_remarks.append(
             f"{allowed:g} is below the smallest detectable difference of {number(min_detectable)} "
@@ -79,7 +87,26 @@ def drop_check(
         needed.n,
         needed.of,
         decision=decision,
+        equivalence=equal,
     )
+
+
+def _equivalence(
+    allowed: float, sign: int, estimate: Estimate, changes: Changes | None, decision: Decision | None
+) -> Equivalence | None:
+    """Whether the change is shown to be within ± what is allowed: the test that decides the check, and that
+    of the other side."""
+    if allowed <= 0:
+        return None
+    if changes is None:
+        if decision is None:
+            return Equivalence(allowed, None, None, "not shown")
+        return equivalence(estimate, allowed, max(1, estimate.n - 2), sign)
+    other = decision_by_values(changes.values, changes.clusters, changes.limits, sign * allowed, -sign)
+    if decision is None or other is None:
+        return Equivalence(allowed, None, None, "not shown")
+    verdict = equivalence_of(decision.p_good, other.p_good, decision.p_worse, other.p_worse)
+    return Equivalence(allowed, decision.p_good, other.p_good, verdict)
 
 
 def unchanged_check(
@@ -92,7 +119,46 @@ def unchanged_check(
         "so nothing can have changed"
     )
     text = f"No change of {system} on {criterion.name}: {why}."
-    return Check("max_drop", criterion.name, system, allowed, comparison.difference, "good", text, (why,))
+    equal = Equivalence(allowed, 0.0, 0.0, "equivalent") if allowed > 0 else None
+    return Check(
+        "max_drop", criterion.name, system, allowed, comparison.difference, "good", text, (why,),
+        equivalence=equal,
+    )  # fmt: skip
+
+
+def _drop_of_these_items(
+    criterion: GatedCriterion, name: str, allowed: float, comparison: SystemComparison
+) -> Check:
+    """The change of items that were judged in both runs, known but for those that failed."""
+    check_direction(criterion, "max_drop")
+    estimate, sign = comparison.difference, criterion.direction
+    decision, equal = None, None
+    if estimate.value is not None:
+        low = high = estimate.value
+        if comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both:
+            found = comparison.bounds
+            low, high = (-math.inf, math.inf) if found is None else (found.low, found.high)
+        method = "change of these items, all judged; failures at either end of the scale"
+        decision = decision_by_range(low, high, -sign * allowed, sign, method)
+        other = decision_by_range(low, high, sign * allowed, -sign, method)
+        why = "" if math.isfinite(low) else "failed items leave it open, and the scale has no end"
+        estimate = structs.replace(
+            estimate, low=decision.low, high=decision.high, method=method, reason=why, caution=""
+        )
+        if allowed > 0:
+            verdict = equivalence_of(decision.p_good, other.p_good, decision.p_worse, other.p_worse)
+            equal = Equivalence(allowed, decision.p_good, other.p_good, verdict)
+    word = "drop" if sign > 0 else "rise"
+    text = (
+        f"change of {name} on {criterion.name}: {interval(estimate, is_difference=True)}, allowed "
+        f"{word}: {allowed:g}"
+    )
+    needed = MoreNeeded(why="items that failed leave it open")
+    return Check(
+        "max_drop", criterion.name, name, allowed, estimate, outcome_of(decision),
+        check_sentence(text, estimate, decision, needed), tuple(_range_remark(comparison)),
+        decision=decision, equivalence=equal,
+    )  # fmt: skip
 
 
 def drop_checks(
@@ -177,11 +243,7 @@ def _drop_check(
     ]
     if not is_labelled:
         if criterion.table.about == "these-items":
-            raise DataError(
-                "--about these-items with --max-drop needs labels of both runs: --labels FILE "
-                "--baseline-labels FILE. Without labels, adjudge compare RUN_A RUN_B --about "
-                "these-items shows the differences."
-            )
+            return _drop_of_these_items(criterion, name, allowed, comparison)
         changes = _changes(criterion, differences)
         return drop_check(criterion, name, allowed, comparison.difference, changes, _range_remark(comparison))
     rows_before = [before[row.item, row.subject] for row in rows]
@@ -201,13 +263,15 @@ def _drop_check(
         corrected_difference.corrected,
         None,
         ["corrected with the labels of both runs"],
+        is_thin=corrected_difference.is_thin,
     )
 
 
 def _both_drawn(
     rows: Sequence[LabelledItem], rows_before: Sequence[LabelledItem]
 ) -> tuple[list[float | None], list[float | None]] | None:
-    """The probabilities with which the labelled items of both runs were drawn; none where they do not differ."""
+    """The probabilities with which the labelled items of both runs were drawn; none where they do not
+    differ."""
     sides = [
         [row.probability if row.label is not None else None for row in side] for side in (rows, rows_before)
     ]
@@ -238,5 +302,5 @@ def _range_remark(comparison: SystemComparison) -> list[str]:
     n = comparison.n_failed_first + comparison.n_failed_second + comparison.n_failed_both
     return [
         f"{n} of {comparison.n_items} items failed in one run or both; range of the change including "
-        f"failures: {comparison.bounds.low:.2f} to {comparison.bounds.high:.2f}"
+        f"failures: {number(comparison.bounds.low)} to {number(comparison.bounds.high)}"
     ]

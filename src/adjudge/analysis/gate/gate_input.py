@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ...data import LabelFile, read_labels
+from ...data import LabelFile
 from ...errors import DataError
 from ...records import Label, Protocol
 from ...results.manifest import protocols_of
@@ -17,6 +17,7 @@ from ..compare.same_input import same_inputs, with_ids
 from ..labels.join import join
 from ..labels.judged_texts import labels_of_run, other_texts_note
 from ..labels.labelled import About
+from ..labels.read import read_labels_of
 from ..run_view.panel import pooled_over_models
 from ..run_view.run_view import RunView
 from ..run_view.tabulate import tabulate
@@ -27,7 +28,8 @@ FROM_STORE = "store"
 
 
 class GateInput:
-    """A run with its labels, ready for checks; `for_comparison` with a baseline, `baseline_of` for a baseline."""
+    """A run with its labels, ready for checks; `for_comparison` with a baseline, `baseline_of` for a
+    baseline."""
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class GateInput:
         about: About = "new-inputs",
         baseline_of: GateInput | None = None,
     ) -> None:
-        self.run = run
+        self.run, self.about = run, about
         is_plain = all(protocol.task == "score" for protocol in protocols_of(store, run).values())
         keeps_items = for_comparison or labels is not None or len(run.manifest["models"]) > 1 or not is_plain
         view = tabulate(store, run, keep_results=keeps_items, for_comparison=for_comparison)
@@ -49,6 +51,8 @@ class GateInput:
         given = _labels(store, run, labels, list(view.protocols.values()))
         self.labels: Sequence[Label] = given.labels
         self.labels_note = other_texts_note(given)
+        self.n_unused_labels = len(labels_of_run(store, run).labels) if labels is None else 0
+        """labels of this run in the store that this gate was not told to use"""
         self.matched: Collection[str] = ()
         """items of a baseline that were matched by their inputs, having no ids"""
         if baseline_of is not None:
@@ -60,8 +64,9 @@ class GateInput:
             ]
         self.view: RunView
         self.view, self.note = pooled_over_models(view)
+        tables = join(self.view, self.labels) if keeps_items else {}
         self.tables: dict[str, GatedTable] = (
-            {name: with_items(table) for name, table in join(self.view, self.labels).items()}
+            {name: with_items(table) for name, table in tables.items()}
             if keeps_items
             else numbers_alone(view)
         )
@@ -80,7 +85,7 @@ def _labels(store: Store, run: RunRow, source: str | None, protocols: Sequence[P
     if source is None:
         return LabelFile(())
     if source != FROM_STORE:
-        return labels_of_run(store, run, read_labels(Path(source), protocols=protocols))
+        return labels_of_run(store, run, read_labels_of([run], protocols, Path(source)))
     labels = labels_of_run(store, run)
     if not labels.labels and not labels.n_of_other_texts:
         raise DataError(

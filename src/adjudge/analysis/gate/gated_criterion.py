@@ -10,8 +10,8 @@ from ...errors import DataError
 from ...records import Estimate
 from ...stats import clustered_share, mean_interval
 from ...words import interval, percent
-from ..labels.by_system import Entry, entries_by_system
-from ..labels.labelled import LabelledTable
+from ..labels.by_system import entries_by_system
+from ..labels.labelled import Entry, LabelledTable
 from ..run_view.criteria import criterion_names, levels_of
 from ..run_view.run_view import RunView
 from .check import Rule
@@ -62,7 +62,7 @@ def numbers_alone(view: RunView) -> dict[str, GatedTable]:
         )
         systems = {
             system: SystemScores(
-                scores.ok.values, scores.ok.groups.tolist() if has_groups else None, len(scores.failed)
+                scores.ok.values, scores.ok.groups if has_groups else None, len(scores.failed)
             )
             for system, scores in by_system.items()
         }

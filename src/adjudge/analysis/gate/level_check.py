@@ -9,13 +9,14 @@ from msgspec import structs
 
 from ...errors import DataError
 from ...records import Estimate
-from ...stats import Plan, bounds, labels_needed, units_needed
+from ...stats import LabelPlan, bounds, labels_needed, units_needed
 from ...stats.arrays import t_quantile, undefined
 from ...words import count, number, share
+from ..labels.by_system import probabilities_of
 from ..trust.card import CorrectedMean
-from ..trust.corrected_means import corrected
+from ..trust.corrected_means import corrected_means
 from .check import Check, Rule, check_sentence
-from .decision import Decision, decision_by_labels, decision_by_values
+from .decision import Decision, decision_by_labels, decision_by_range, decision_by_values
 from .gated_criterion import GatedCriterion, SystemScores, check_direction
 from .not_enough_evidence import (
     TOO_NEAR,
@@ -38,11 +39,11 @@ def level_checks(criterion: GatedCriterion, rule: Rule, threshold: float) -> lis
     if limits is not None and not limits[0] <= threshold <= limits[1]:
         flag = f"--{rule} {criterion.name}={threshold:g}"
         raise DataError(f"{flag}: the scale goes from {limits[0]:g} to {limits[1]:g}. Choose a number on it.")
-    corrected_means = corrected(criterion.table) if criterion.table.labelled() else {}
+    corrected = corrected_means(criterion.table) if criterion.table.labelled() else {}
     checks = []
     for system, scores in criterion.systems.items():
         if criterion.table.labelled():
-            checks.append(_corrected_check(criterion, rule, threshold, system, corrected_means.get(system)))
+            checks.append(_corrected_check(criterion, rule, threshold, system, corrected.get(system)))
         else:
             checks.append(_level_check(criterion, rule, threshold, system, scores))
     return checks
@@ -82,13 +83,9 @@ def _of_these_items(
         low, high = (
             (-math.inf, math.inf) if range_of_mean is None else (range_of_mean.low, range_of_mean.high)
         )
-    good, worse = (
-        (low >= threshold, high < threshold) if direction > 0 else (high <= threshold, low > threshold)
-    )
     method = "mean of these items, all judged; failures at either end of the scale"
-    ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
-    exact = structs.replace(estimate, low=ends[0], high=ends[1], method=method)
-    return Decision(ends[0], ends[1], float(not good), float(not worse), method), exact
+    decision = decision_by_range(low, high, threshold, direction, method)
+    return decision, structs.replace(estimate, low=decision.low, high=decision.high, method=method)
 
 
 def _failure_remark(
@@ -132,16 +129,22 @@ def _corrected_check(
     needed = MoreNeeded()
     if outcome_of(decision) == "open" and estimate.value is not None:
         width = 2 * _WIDTH_PER_DISTANCE * abs(estimate.value - threshold)
+        n_left = sum(entry.label is None for entry in entries)
         needed = _more_labels(
             labels_needed(
                 [entry.label for entry in entries],
                 [entry.judge for entry in entries],
                 width,
                 criterion.table.groups([entry.row for entry in entries]),
-            )
+                probabilities=probabilities_of(entries),
+                is_finite=criterion.table.about == "these-items",
+            ),
+            n_left,
         )
         if decision is not None and (decision.low, decision.high) != (estimate.low, estimate.high):
             needed = _for_the_bound(needed, estimate, threshold, criterion.limits)
+        if criterion.table.about == "these-items":
+            needed = MoreNeeded(min(needed.n or n_left, n_left), "label")
     judge_estimate = criterion.estimate(scores)
     remarks = [
         f"corrected with {count(estimate.n, 'label')}; judge alone: {criterion.format(judge_estimate)}"
@@ -163,13 +166,17 @@ def _for_the_bound(
     return MoreNeeded(max(needed.n or 1, total - estimate.n), "label")
 
 
-def _more_labels(plan: Plan) -> MoreNeeded:
-    """The labels, or the groups of labels, that the plan asks for beyond those that exist."""
+def _more_labels(plan: LabelPlan, n_left: int) -> MoreNeeded:
+    """The labels, or the groups of labels, that the plan asks for beyond those that exist; `n_left` items
+    have none."""
     if plan.groups is not None:
         return MoreNeeded(max(1, plan.groups - (plan.n_groups or 0)), "labelled group")
     if plan.with_judge is not None:
         return MoreNeeded(max(1, plan.with_judge - plan.n_labels), "label")
-    return MoreNeeded(why=plan.why)
+    if "too few" not in plan.why:
+        return MoreNeeded(why=plan.why)
+    first = f"label the other {n_left:,} first, then " if n_left else ""
+    return MoreNeeded(why=f"{plan.why}: {first}judge and label more items")
 
 
 def _check(

@@ -1,17 +1,18 @@
-"""The verdict of a gate as sections of text and tables."""
+"""The outcome of a gate as sections of text and tables."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
-from ...sections import Section, notices
-from ...words import NO_VALUE, interval, number, percent, share, signed
+from ...sections import Section, how_to_read, notices
+from ...words import NO_VALUE, count, interval, number, percent, share, signed
 from .check import Check
+from .gate_report import GateReport
 from .outcome import WORDS
-from .verdict import Verdict
 
 MEANING = (
-    "Decision bounds are one-sided 97.5 % confidence bounds of the mean that also hold near the ends "
+    "Confidence bounds are one-sided 97.5 % bounds of the mean that also hold near the ends "
     "of the scale. A check passes if both are on the good side of the threshold, fails if both are "
     "on the bad side, and otherwise there is not enough evidence. The 95 % CI is the one that report "
     "prints. If both runs have the same calls and the same replies, nothing can have changed, and "
@@ -21,17 +22,19 @@ MEANING = (
 )
 
 
-def gate_sections(verdict: Verdict) -> Iterator[Section]:
-    """The verdict, each check in a sentence, then all in a table."""
-    fake = " [fake]" if verdict.is_fake else ""
-    baseline = f" compared with {verdict.baseline}" if verdict.baseline is not None else ""
-    title = f"Gate of {verdict.run}{baseline}: {WORDS[verdict.outcome]} (exit {verdict.exit_code}){fake}"
+def gate_sections(report: GateReport, *, is_accepted: bool = False) -> Iterator[Section]:
+    """The outcome, each check in a sentence, then all in a table. `is_accepted`: the command ends with 0 all
+    the same."""
+    fake = " [fake]" if report.is_fake else ""
+    baseline = f" compared with {report.baseline}" if report.baseline is not None else ""
+    code = "exit 0, accepted" if is_accepted else f"exit {report.exit_code}"
+    title = f"Gate of {report.run}{baseline}: {WORDS[report.outcome]} ({code}){fake}"
     yield Section(
         title,
-        tuple(_sentences(verdict)),
+        (*_sentences(report), *_next(report)),
         depth=1,
-        notices=notices(verdict.notes),
-        notes=tuple(_remarks(verdict)),
+        notices=notices(report.notes),
+        notes=tuple(_remarks(report)),
     )
     columns = (
         "check",
@@ -39,34 +42,34 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         "system",
         "threshold",
         "estimate [95 % CI]",
-        "decision bounds",
+        "confidence bounds",
         "n",
         "failed",
         "detectable",
         "outcome",
     )
-    yield Section("Checks", (), columns, tuple(_row(check) for check in verdict.checks))
-    yield Section("How to read this", (MEANING, *_methods(verdict)))
+    yield Section("Checks", (), columns, tuple(_row(check) for check in report.checks))
+    yield how_to_read(MEANING, *_methods(report))
 
 
-def _methods(verdict: Verdict) -> Iterator[str]:
+def _methods(report: GateReport) -> Iterator[str]:
     """How the bounds were computed, and what was done about the number of checks."""
-    methods = dict.fromkeys(check.decision.method for check in verdict.checks if check.decision is not None)
+    methods = dict.fromkeys(check.decision.method for check in report.checks if check.decision is not None)
     if methods:
-        yield f"Decision bounds: {'; '.join(methods)}."
-    if verdict.n_decisions > 1:
+        yield f"Confidence bounds: {'; '.join(methods)}."
+    if report.n_decisions > 1:
         yield (
-            f"Fail is corrected for {verdict.n_decisions} checks (Holm): if no system is below its "
+            f"Fail is corrected for {report.n_decisions} checks (Holm): if no system is below its "
             "threshold, any check fails with a probability of at most 5 %. Pass needs no "
             "correction, because every check must pass."
         )
 
 
-def _sentences(verdict: Verdict) -> Iterator[str]:
+def _sentences(report: GateReport) -> Iterator[str]:
     """The checks that do not pass, the most severe first; or that all pass."""
-    not_good = [check for check in verdict.checks if check.outcome != "good"]
+    not_good = [check for check in report.checks if check.outcome != "good"]
     if not not_good:
-        n = len(verdict.checks)
+        n = len(report.checks)
         yield {1: "The check passes.", 2: "Both checks pass."}.get(n, f"All {n} checks pass.")
     for outcome in ("failed", "worse", "open"):
         for check in not_good:
@@ -74,8 +77,24 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
                 yield f"{WORDS[check.outcome]}: {check.text}"
 
 
-def _remarks(verdict: Verdict) -> Iterator[str]:
-    for check in verdict.checks:
+def _next(report: GateReport) -> Iterator[str]:
+    """What to do where the judge failed too often, and how to leave out a system that need not pass."""
+    if report.outcome == "failed":
+        yield (
+            f"Next: read what failed: adjudge runs show {report.run} --failed. Where so many failures are "
+            "acceptable: --max-failed 20% (a share or a number of your own)."
+        )
+    by_system: dict[str, bool] = {}
+    for check in report.checks:
+        if check.decision is not None:
+            by_system[check.system] = by_system.get(check.system, False) or check.outcome == "worse"
+    others = [system for system, is_worse in by_system.items() if not is_worse]
+    if others and len(others) < len(by_system):
+        yield f"Every system has to pass. To decide on {others[0]} alone: --system {shlex.quote(others[0])}."
+
+
+def _remarks(report: GateReport) -> Iterator[str]:
+    for check in report.checks:
         for remark in check.remarks:
             yield f"{check.rule.replace('_', '-')} {check.criterion} [{check.system}]: {remark}."
 
@@ -92,7 +111,7 @@ def _row(check: Check) -> tuple[str, ...]:
         check.rule.replace("_", "-"),
         check.criterion,
         check.system,
-        check.asked,
+        check.asked if check.is_share or not is_failure else count(round(check.threshold), "item"),
         estimate,
         _bounds(check),
         str(check.estimate.n),

@@ -11,11 +11,10 @@ from ...records import Judgment, Protocol, Reply, Scale, Score
 from ...store.browsing import CallOutcome
 from ...words import status_text
 from .evidence import Source, fields_with
+from .reading_path import answer_rule, rejected_numbers, shown_choice
 from .shown_text import shorten
 from .tokens import tokens_at, tokens_of_target
-from .views import AnswerView, CallView, Evidence, Span, Turn
-
-# Calls
+from .views import AnswerView, CallView, Quotation, ShownText, Span, Turn
 
 
 def with_class_names(view: CallView, judgment: Judgment | None, protocol: Protocol | None) -> CallView:
@@ -60,10 +59,10 @@ def call_view(
         kind=about.kind,
         messages=tuple(Turn(message.role, shorten(message.shown, longest)) for message in messages),
         target=shorten(target, longest) if target is not None else None,
-        reply=shorten(reply.text, longest, {*spans, *doubtful}, doubtful) if reply is not None else None,
+        reply=_shown_reply(reply, longest, spans, doubtful, protocol) if reply is not None else None,
         reasoning=shorten(reply.reasoning, longest) if reply is not None and reply.reasoning else None,
         error=place.error,
-        answers=tuple(_answers(judgment, reply, sources, longest, protocol)) if judgment is not None else (),
+        answers=tuple(_answers(judgment, place, sources, longest, protocol)) if judgment is not None else (),
         is_judged=place.judgment is not None,
         notes=place.judgment.notes if place.judgment is not None else {},
         flags=place.judgment.flags if place.judgment is not None else (),
@@ -77,10 +76,17 @@ def call_view(
     )
 
 
-def has_unread(judgment: Judgment) -> bool:
-    """Whether any score, or the choice, could not be read."""
-    statuses = [judgment.choice_status, *(score.status for score in judgment.scores)]
-    return any(status not in (None, "ok") for status in statuses)
+def _shown_reply(
+    reply: Reply,
+    longest: int | None,
+    spans: Sequence[Span],
+    doubtful: Sequence[Span],
+    protocol: Protocol | None,
+) -> ShownText:
+    shown = shorten(reply.text, longest, {*spans, *doubtful}, doubtful)
+    if shown.text != reply.text:
+        return shown
+    return structs.replace(shown, rejected=rejected_numbers(reply.text, protocol, spans, doubtful))
 
 
 def off_scale_text(score: Score, reply: Reply | None, scale: Scale | None) -> str:
@@ -98,11 +104,14 @@ def off_scale_text(score: Score, reply: Reply | None, scale: Scale | None) -> st
 
 def _answers(
     judgment: Judgment,
-    reply: Reply | None,
+    place: CallOutcome,
     sources: Mapping[str, Sequence[Source]],
     longest: int | None,
     protocol: Protocol | None,
 ) -> Iterable[AnswerView]:
+    reply, answer = place.reply, protocol.answer if protocol is not None else None
+    if place.about.kind == "combine":
+        answer = None  # computed from the elements, not read
     scales = protocol.criteria if protocol is not None else {}
     for score in judgment.scores:
         is_off = score.status == "out_of_range"
@@ -116,7 +125,7 @@ def _answers(
             confidence=score.confidence,
             estimator=score.estimator,
             explanation=shorten(score.explanation or "", longest).text,
-            evidence=tuple(Evidence(quote, fields_with(quote, sources)) for quote in score.evidence),
+            evidence=tuple(Quotation(quote, fields_with(quote, sources)) for quote in score.evidence),
             grounded=score.grounded,
             distribution=tuple(sorted((score.distribution or {}).items())),
             caught_mass=score.caught_mass,
@@ -124,6 +133,8 @@ def _answers(
             status_text=off_scale_text(score, reply, scales.get(score.criterion))
             if is_off
             else status_text(score.status),
+            rule=answer_rule(answer, score.criterion) if answer is not None else "",
+            written=reply.text[slice(*score.span)] if reply is not None and score.span is not None else "",
         )
     if judgment.choice_status is not None:
         yield AnswerView(
@@ -135,4 +146,8 @@ def _answers(
             span=judgment.choice_span,
             confidence=judgment.choice_confidence,
             status_text=status_text(judgment.choice_status),
+            rule=answer_rule(answer) if answer is not None else "",
+            written=shown_choice(judgment.choice, place.about.order, answer)
+            if judgment.choice is not None and answer is not None
+            else "",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
@@ -10,9 +11,7 @@ from ...records import Element, Item, Judgment, Protocol, Scale, Score
 from ...store.browsing import CallOutcome
 from ...words import status_text
 from .evidence import Source, fields_with
-from .views import CallView, ElementView, Evidence, JudgedPart, Tone
-
-# Judgments in steps
+from .views import CallView, CheckView, ElementView, JudgedPart, Quotation, Tone
 
 
 def criteria_of(place: CallOutcome, protocol: Protocol | None) -> tuple[str, ...]:
@@ -57,14 +56,23 @@ def with_elements(
         elements=elements,
         judged=tuple(_judged_parts(text, elements)) if text else (),
         judged_field=field or "",
+        turns_field=_turns_field(elements, item, protocol),
     )
+
+
+def _turns_field(elements: Sequence[ElementView], item: Item | None, protocol: Protocol | None) -> str:
+    """The conversation whose turns the elements are; empty where they are something else."""
+    if protocol is None or item is None or not any(element.turn for element in elements):
+        return ""
+    fields = (protocol.field_for(name, item.fields) for name in protocol.transcripts)
+    return next((name for name in fields if name is not None), "")
 
 
 def _element_view(
     element: Element, protocol: Protocol | None, sources: Mapping[str, Sequence[Source]]
 ) -> ElementView:
     verdicts = [
-        f"{score.criterion} {verdict_text(score)}" if len(element.scores) > 1 else verdict_text(score)
+        f"{score.criterion} {element_verdict(score)}" if len(element.scores) > 1 else element_verdict(score)
         for score in element.scores
     ]
     first = element.scores[0] if element.scores else Score("", "no_reply")
@@ -78,14 +86,25 @@ def _element_view(
         ", ".join(verdicts) or "not checked",
         _tone(first, scale),
         element.span,
-        tuple(Evidence(quote, fields_with(quote, sources)) for quote in first.evidence),
+        tuple(Quotation(quote, fields_with(quote, sources)) for quote in first.evidence),
         first.grounded,
         element.passage,
         first.explanation or "",
+        tuple(_check_view(score, protocol) for score in element.scores) if len(element.scores) > 1 else (),
+        int(match[1]) if (match := _TURN.match(element.text)) else None,
     )
 
 
-def verdict_text(score: Score) -> str:
+_TURN = re.compile(r"turn (\d{1,5})\b", re.I)
+"""How the rule `tool_steps` names a step."""
+
+
+def _check_view(score: Score, protocol: Protocol | None) -> CheckView:
+    scale = protocol.criteria.get(score.criterion) if protocol is not None else None
+    return CheckView(score.criterion, element_verdict(score), _tone(score, scale))
+
+
+def element_verdict(score: Score) -> str:
     """The verdict on an element: its option, its value, or why there is none."""
     if score.status != "ok":
         return status_text(score.status)

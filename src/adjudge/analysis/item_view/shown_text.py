@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from .views import ShownText, Span
 
-# Spans and shortened texts
-
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """The spans in order, those that overlap or touch joined."""

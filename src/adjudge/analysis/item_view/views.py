@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from ...records import PART_KINDS, Item, ReplyError
+from ...words import score_text
 
 Span = tuple[int, int]
+
+
+class RejectedNumber(NamedTuple):
+    """A number of a reply that was not read as the score, and why not."""
+
+    span: Span
+    reason: str
 
 
 class ShownText(Struct, frozen=True):
@@ -18,6 +26,8 @@ class ShownText(Struct, frozen=True):
     spans: tuple[Span, ...] = ()
     doubtful: tuple[Span, ...] = ()
     """the spans among them that contradict each other, so that none was taken"""
+    rejected: tuple[RejectedNumber, ...] = ()
+    """only of a text that is shown whole"""
 
 
 class Turn(Struct, frozen=True):
@@ -43,7 +53,7 @@ class TokenView(Struct, frozen=True):
     is_written: bool
 
 
-class Evidence(Struct, frozen=True):
+class Quotation(Struct, frozen=True):
     """A quotation, and the names of the fields that contain it."""
 
     text: str
@@ -63,24 +73,36 @@ class AnswerView(Struct, frozen=True):
     confidence: float | None = None
     estimator: str = "parsed"
     explanation: str = ""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Quotation, ...] = ()
     grounded: float | None = None
     distribution: tuple[tuple[float, float], ...] = ()
     caught_mass: float | None = None
     tokens: tuple[TokenView, ...] = ()
     status_text: str = ""
     """the status in words: a score off its scale is out of range, or between two levels"""
+    rule: str = ""
+    """where the protocol asks for the answer"""
+    written: str = ""
+    """what stands there; of a choice, the name that the judge used"""
 
     @property
     def value_text(self) -> str:
-        """The value with at most four digits; empty where nothing was read."""
-        return (
-            "" if self.value is None else self.value if isinstance(self.value, str) else f"{self.value:.4g}"
-        )
+        """The value; empty where nothing was read."""
+        if self.value is None or isinstance(self.value, str):
+            return self.value or ""
+        return score_text(self.value)
 
 
 Tone = Literal["good", "partly", "bad", "aside", "failed"]
 """How an element was judged: at the best end of its scale, between, at the worst, set aside, or not read."""
+
+
+class CheckView(NamedTuple):
+    """What one check says of an element."""
+
+    name: str
+    verdict: str
+    tone: Tone
 
 
 class ElementView(Struct, frozen=True):
@@ -93,10 +115,14 @@ class ElementView(Struct, frozen=True):
     tone: Tone
     span: Span | None
     """in the judged text; none: it was put into other words"""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Quotation, ...] = ()
     grounded: float | None = None
     passage: int | None = None
     explanation: str = ""
+    checks: tuple[CheckView, ...] = ()
+    """each check of an element that has several"""
+    turn: int | None = None
+    """the number of the turn of a conversation that the element is"""
 
 
 class JudgedPart(Struct, frozen=True):
@@ -138,6 +164,8 @@ class CallView(Struct, frozen=True):
     judged: tuple[JudgedPart, ...] = ()
     """the judged text with its elements; empty where the elements are no parts of a text"""
     judged_field: str = ""
+    turns_field: str = ""
+    """the conversation whose turns the elements are"""
 
     @property
     def step_text(self) -> str:

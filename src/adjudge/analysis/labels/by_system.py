@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from msgspec import Struct
-
-from ..run_view.result_facts import as_number
-from .labelled import Answer, LabelledItem, LabelledTable, number_or_none
-
-
-class Entry(Struct, frozen=True):
-    """One item as a number for one system."""
-
-    row: LabelledItem
-    judge: float | None
-    label: float | None
+from .labelled import Entry, LabelledItem, LabelledTable
 
 
 def entries_by_system(table: LabelledTable) -> dict[str, list[Entry]]:
     """The items of each system, in their order; a pair belongs to both of its systems."""
-    by_system: dict[str, list[Entry]] = defaultdict(list)
-    for row in table.rows:
-        if table.classes:
-            places = [
-                None if answer is None else float(table.classes.index(str(answer)))
-                for answer in (row.answer, row.label)
-            ]
-            by_system[row.system].append(Entry(row, *places))
-            continue
-        if table.kind == "scores":
-            by_system[row.system].append(Entry(row, number_or_none(row.answer), number_or_none(row.label)))
-            continue
-        for system, side in zip(row.systems, ("a", "b"), strict=True):
-            by_system[system].append(Entry(row, _share_won(row.answer, side), _share_won(row.label, side)))
-    return dict(by_system)
-
-
-def _share_won(answer: Answer | None, side: str) -> float | None:
-    """What the system on one side gets: 1 for a win, 0 for a loss, one half for a tie."""
-    if not isinstance(answer, str):
-        return None
-    return as_number(answer) if side == "a" else 1 - as_number(answer)
+    return dict(table.entries)
 
 
 def probabilities_of(entries: Sequence[Entry]) -> list[float | None] | None:

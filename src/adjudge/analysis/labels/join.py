@@ -9,14 +9,15 @@ from typing import cast
 
 from msgspec import structs
 
-from ...errors import DataError, listed
+from ...errors import DataError, problem_list
 from ...records import Choice, Label, Result, Scale, Subject
 from ...results.combine import Kind, majority
 from ..run_view.criteria import criterion_names
 from ..run_view.result_facts import as_number, systems_of_pair
-from ..run_view.run_view import Attributes, CellKey, RunView, SampleKey
+from ..run_view.run_view import Attributes, CellKey, PanelScores, RunView, SampleKey
 from .labelled import Answer, LabelledItem, LabelledTable
 from .other_scale import on_scale, other_range
+from .unusable_labels import how_ids_differ
 
 
 def with_criterion(view: RunView, labels: Sequence[Label]) -> Sequence[Label]:
@@ -62,7 +63,20 @@ def join(view: RunView, labels: Sequence[Label]) -> dict[str, LabelledTable]:
         tables[name] = _labelled_table(
             results, criterion_labels, cell.kind, scale, view.samples, view.attributes
         )
+        if view.panel:
+            tables[name] = _with_judges(tables[name], view.panel)
     return tables
+
+
+def _with_judges(table: LabelledTable, panel: PanelScores) -> LabelledTable:
+    """The table with the score of each judge of a panel."""
+    key = table.protocol, table.criterion
+
+    def scores(row: LabelledItem) -> Mapping[str, float | None]:
+        return panel.get((*key, row.item, row.subject, table.kind), {})
+
+    rows = tuple(structs.replace(row, by_judge=scores(row)) for row in table.rows)
+    return structs.replace(table, rows=rows)
 
 
 def _class_table(
@@ -182,7 +196,7 @@ def _one_per_item(results: Sequence[Result]) -> tuple[list[Result], Repeated, li
         if len({row.system for row in rows}) > 1
     ]
     if problems:
-        raise DataError(listed("scores", problems))
+        raise DataError(problem_list("scores", problems))
     single = [_pooled_samples(rows) if len(rows) > 1 else rows[0] for rows in by_item.values()]
     repeated = {
         key: tuple(
@@ -251,6 +265,8 @@ def _attributes_of_row(
     """The attributes of one row: the length of the response
     that it is about; of a choice, which response is longer.
     """
+    if "length_a" not in attributes and "length_b" not in attributes:
+        return dict(attributes)
     lengths = {side: attributes.get(f"length_{side}") for side in ("a", "b")}
     row = {name: value for name, value in attributes.items() if name not in ("length_a", "length_b")}
     if subject is not None and (length := lengths[subject]) is not None:
@@ -289,9 +305,9 @@ def _unmatched_notes(
     """Notes on labelled items that were not judged."""
     if not n_unknown:
         return []
+    (item, subject), row = next(iter(labels)), rows[0]
     if n_unknown < len(labels):
         return [f"{n_unknown} of {len(labels)} labelled items were not judged: their labels are not used."]
-    (item, subject), row = next(iter(labels)), rows[0]
     if any(row.item == item for row in rows):
         subjects = "a subject (a or b)" if row.subject is not None else "no subject"
         return [f"No label matches a judged item: the judge's scores have {subjects}, unlike the labels."]
@@ -300,5 +316,5 @@ def _unmatched_notes(
     verb = "was judged" if len(labels) > 1 else "was not judged"
     return [
         f"{none_of} {verb}: the labels name items like {label_item}, but the judged items are like "
-        f"'{row.item}'. Use the same ids in both: judge with --map id=COLUMN, or change the labels."
+        f"'{row.item}'. {how_ids_differ(item, row.item)}"
     ]

@@ -12,6 +12,7 @@ from ...results.manifest import protocols_of
 from ...store import RunRow, Store
 from ...store.browsing import item_at, items_named
 from ...words import count
+from .in_store import labels_in_store
 
 
 def of_judged_texts(store: Store, runs: Sequence[RunRow], labels: LabelFile) -> LabelFile:
@@ -52,8 +53,8 @@ class _KnownTexts:
 
 
 def labels_of_run(store: Store, run: RunRow, given: LabelFile | None = None) -> LabelFile:
-    """The labels of a run: those of a file, or those in the store, without labels of other texts."""
-    labels = given if given is not None else LabelFile(tuple(store.labels(run)))
+    """The labels of a run: those of a file, or those in the store, without those of other texts."""
+    labels = given if given is not None else LabelFile(tuple(labels_in_store(store, run)))
     return of_judged_texts(store, [run], labels)
 
 
@@ -64,6 +65,6 @@ def other_texts_note(labels: LabelFile) -> str:
         return ""
     verb = "is" if n == 1 else "are"
     return (
-        f"{n:,} of {count(n_all, 'label')} {verb} of another text than the one that was judged, and not used: "
-        "the response under this id has changed since the label was given."
+        f"{n:,} of {count(n_all, 'label')} {verb} of another text than the one that was judged, and not used:"
+        " the response under this id has changed since the label was given."
     )

@@ -25,7 +25,8 @@ def score_rows(ranking_input: RankingInput) -> ScoreRows:
 
 
 class ByMeans(NamedTuple):
-    """Systems by their mean scores: means, best first, differences of all pairs, ranks that remain possible."""
+    """Systems by their mean scores: means, best first, differences of all pairs, ranks that remain
+    possible."""
 
     means: list[Estimate]
     order: list[int]

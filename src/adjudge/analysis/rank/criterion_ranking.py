@@ -21,12 +21,12 @@ from ...stats import (
 from ...stats.arrays import undefined
 from ..run_view.positions import Positions
 from .by_means import by_means, score_rows
-from .differences import Fitted, rank_ranges, strength_differences, with_head_to_head
+from .differences import FittedGames, rank_ranges, strength_differences, with_head_to_head
 from .games import Game, RankingInput
 from .notes import notes_on
 from .preferences import weighted_win_rates
 from .ranking import CriterionRanking, Difference, Length, Standing
-from .win_rates import GameShares, games_as_arrays, shares_by_system, win_counts, win_matrix, win_rate_of
+from .win_rates import GameShares, games_as_arrays, head_to_heads, shares_by_system, win_counts, win_rate_of
 
 N_RESAMPLES = 1000
 
@@ -59,9 +59,9 @@ def rank_criterion(
     return _by_games(ranking_input, settings, details)
 
 
-def _fitted(games: Games, systems: tuple[str, ...], settings: FitSettings) -> Fitted:
+def _fitted(games: Games, systems: tuple[str, ...], settings: FitSettings) -> FittedGames:
     fit = strengths(games, ties=settings.ties, n_resamples=settings.n_resamples, seed=settings.seed)
-    return Fitted(games, fit, systems)
+    return FittedGames(games, fit, systems)
 
 
 def _by_strength(strengths_fit: Strengths) -> list[int]:
@@ -106,7 +106,8 @@ def _by_games(ranking_input: RankingInput, settings: FitSettings, details: Choic
 
 
 def _standing(
-    ranking_input: RankingInput, fitted: Fitted, i: int, rank: int, ranks: Mapping[str, tuple[int, int]], games_of: Mapping[str, GameShares]
+    ranking_input: RankingInput, fitted: FittedGames, i: int, rank: int, ranks: Mapping[str, tuple[int, int]],
+    games_of: Mapping[str, GameShares]
 ) -> Standing:  # fmt: skip
     """One system, with what rankings by games and by scores share."""
     system = ranking_input.systems[i]
@@ -146,7 +147,7 @@ def _by_scores(ranking_input: RankingInput, settings: FitSettings) -> CriterionR
     return _ranking(ranking_input, fitted, standings, differences, None, ChoiceDetails())
 
 
-def _games_from_scores(fitted: Fitted) -> list[Game]:
+def _games_from_scores(fitted: FittedGames) -> list[Game]:
     """The games made from scores, with the names of the systems; each input is a prompt."""
     games, systems = fitted.games, fitted.systems
     return [
@@ -162,7 +163,8 @@ def _games_from_scores(fitted: Fitted) -> list[Game]:
 
 
 def _ranking(
-    ranking_input: RankingInput, fitted: Fitted, standings: tuple[Standing, ...], differences: tuple[Difference, ...],
+    ranking_input: RankingInput, fitted: FittedGames, standings: tuple[Standing, ...],
+    differences: tuple[Difference, ...],
     length: Length | None, details: ChoiceDetails,
 ) -> CriterionRanking:  # fmt: skip
     fit, systems = fitted.strengths, fitted.systems
@@ -175,10 +177,12 @@ def _ranking(
         models=ranking_input.models,
         systems=standings,
         order=details.positions.all_models if details.positions is not None else _no_orders(ranking_input),
-        order_by_model=details.positions.by_model
-        if details.positions is not None and len(ranking_input.models) > 1
-        else {},
-        matrix=win_matrix(games, [standing.system for standing in standings]),
+        order_by_model=(
+            details.positions.by_model
+            if details.positions is not None and len(ranking_input.models) > 1
+            else {}
+        ),
+        matrix=head_to_heads(games, [standing.system for standing in standings]),
         differences=differences,
         length=length,
         by_model={

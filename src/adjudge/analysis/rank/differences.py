@@ -17,7 +17,7 @@ from .ranking import Difference
 from .win_rates import clusters_of
 
 
-class Fitted(NamedTuple):
+class FittedGames(NamedTuple):
     """The games as arrays, the strengths fitted to them, and the systems by number."""
 
     games: Games
@@ -25,7 +25,7 @@ class Fitted(NamedTuple):
     systems: tuple[str, ...]
 
 
-def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Difference, ...]:
+def strength_differences(fitted: FittedGames, order: Sequence[int]) -> tuple[Difference, ...]:
     """The differences in strength of all pairs of systems, the better first."""
     strengths, systems = fitted.strengths, fitted.systems
     pairs = [(i, j) for index, i in enumerate(order) for j in order[index + 1 :]]
@@ -46,7 +46,7 @@ def strength_differences(fitted: Fitted, order: Sequence[int]) -> tuple[Differen
     )
 
 
-def _strength_difference(fitted: Fitted, i: int, j: int, n_pairs: int) -> Estimate:
+def _strength_difference(fitted: FittedGames, i: int, j: int, n_pairs: int) -> Estimate:
     """Strength of i - strength of j; its interval holds together with those of all other pairs."""
     strengths = fitted.strengths
     first, second = strengths.sandwich[i], strengths.sandwich[j]

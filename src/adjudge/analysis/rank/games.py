@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from ...errors import DataError, listed
+from ...errors import DataError, problem_list
 from ...records import Result, Scale
 from ...results.combine import Kind
 from ..run_view.criteria import criterion_names
@@ -219,7 +219,8 @@ def _from_scores(name: str, rows: Sequence[Result], scale: Scale | None) -> Rank
 
 
 def input_from_games(source: Iterable[Game | Sequence[object]]) -> RankingInput:
-    """Games from elsewhere: `Game`s, or (system, system, outcome), where the outcome is a, b, tie or a share."""
+    """Games from elsewhere: `Game`s, or (system, system, outcome), where the outcome is a, b, tie or a
+    share."""
     games, problems = [], []
     for number, entry in enumerate(source, start=1):
         try:
@@ -227,7 +228,7 @@ def input_from_games(source: Iterable[Game | Sequence[object]]) -> RankingInput:
         except ValueError as error:
             problems.append(f"game {number}: {error}")
     if problems:
-        raise DataError(listed("games", problems))
+        raise DataError(problem_list("games", problems))
     out_of_range = [game for game in games if not 0 <= game.share <= 1]
     if out_of_range:
         raise DataError(

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ...records import Estimate, Order, Protocol, Reply
 from ...stats import mean_interval, token_preference
-from ...store import Asked
+from ...store import AskedCall
 from .games import Game, RankingInput
 from .win_rates import shares_by_system
 
@@ -72,7 +72,7 @@ def _begins(token: str, word: str) -> bool:
 
 
 def preferences(
-    asked: Iterable[Asked],
+    asked: Iterable[AskedCall],
     protocols: Mapping[str, Protocol],
     choice_spans: Mapping[tuple[int, int], tuple[int, int]],
 ) -> dict[str, dict[str, float]]:

@@ -23,7 +23,7 @@ def rows_to_ask(
     store: Store, run: RunRow, proposed: Sequence[Proposal], outputs: Sequence[str | Path] = ()
 ) -> list[dict[str, object]]:
     """The proposals whose outputs are known, as rows of an items file."""
-    return item_rows(proposed, with_files(outputs_of(store.items(run)), outputs))
+    return proposal_rows(proposed, with_files(outputs_of(store.items(run)), outputs))
 
 
 _PAIR_FIELDS = ("response_a", "response_b")
@@ -128,7 +128,7 @@ def _open_prompts(systems: Sequence[str], outputs: Outputs | None) -> dict[tuple
     return open_prompts
 
 
-def item_rows(proposed: Sequence[Proposal], outputs: Outputs) -> list[dict[str, Any]]:
+def proposal_rows(proposed: Sequence[Proposal], outputs: Outputs) -> list[dict[str, Any]]:
     """The proposals that can be judged right away, as rows of an items file."""
     rows = []
     for proposal in proposed:

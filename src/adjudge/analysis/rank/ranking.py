@@ -11,7 +11,7 @@ from ...results.combine import Kind
 from ...stats import PositionBias
 
 
-class Counts(Struct, frozen=True):
+class GameCounts(Struct, frozen=True):
     """Games won, lost and tied; a probability above one half counts as won."""
 
     won: int
@@ -34,7 +34,7 @@ class Standing(Struct, frozen=True):
     strength_bootstrap: Estimate
     elo: Estimate
     """the strength on an Elo-like scale: 400 points are odds of ten to one, 1000 is the mean"""
-    counts: Counts
+    counts: GameCounts
     n_failed: int
     """pairs or scores of this system on which the judge failed"""
     mean: Estimate | None = None
@@ -68,7 +68,7 @@ class HeadToHead(Struct, frozen=True):
     """The games of one system against another."""
 
     share: Estimate
-    counts: Counts
+    counts: GameCounts
 
 
 class Length(Struct, frozen=True):
@@ -134,7 +134,8 @@ class Ranking(CriterionRanking, frozen=True, kw_only=True):
 
 
 class Leaders(Struct, frozen=True):
-    """The best system of a criterion, then those that may be the best; empty where the direction is unknown."""
+    """The best system of a criterion, then those that may be the best; empty where the direction is
+    unknown."""
 
     name: str
     kind: Kind

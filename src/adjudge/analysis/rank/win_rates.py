@@ -10,7 +10,7 @@ from ...records import Estimate
 from ...stats import Games, clustered_share, games_of
 from ..run_view.result_facts import cluster_of
 from .games import Game
-from .ranking import Counts, HeadToHead
+from .ranking import GameCounts, HeadToHead
 
 
 def clusters_of(games: Sequence[Game]) -> list[Hashable]:
@@ -54,13 +54,13 @@ def win_rate_of(games: GameShares, n_failed: int = 0) -> Estimate:
     return clustered_share(games.shares, games.clusters, n_failed)
 
 
-def win_counts(shares: Sequence[float]) -> Counts:
+def win_counts(shares: Sequence[float]) -> GameCounts:
     tied = sum(share == 0.5 for share in shares)
     won = sum(share > 0.5 for share in shares)
-    return Counts(won, len(shares) - won - tied, tied)
+    return GameCounts(won, len(shares) - won - tied, tied)
 
 
-def win_matrix(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str, HeadToHead]]:
+def head_to_heads(games: Sequence[Game], systems: Sequence[str]) -> dict[str, dict[str, HeadToHead]]:
     """The games of each system against each other system."""
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     clusters: dict[tuple[str, str], list[Hashable]] = defaultdict(list)

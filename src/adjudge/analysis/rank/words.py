@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ...records import Estimate
-from ...sections import WIN_RATES, Axis, Column, Section, Shade, notices
+from ...sections import WIN_RATES, Axis, Column, DrawnInterval, Mark, Section, Shade, how_to_read, notices
 from ...stats import PositionBias
 from ...words import (
     NO_VALUE,
@@ -48,7 +48,7 @@ def rank_sections(ranking: Ranking, widest_matrix: int = 12) -> Iterator[Section
         yield from _criterion(name, criterion_ranking, widest_matrix)
     if ranking.next:
         yield _next(ranking)
-    yield Section("How to read this", (MEANING, f"seed {ranking.seed}"), is_detail=True)
+    yield how_to_read(MEANING, f"seed {ranking.seed}", is_detail=True)
 
 
 def leader(ranking: CriterionRanking) -> str:
@@ -56,8 +56,14 @@ def leader(ranking: CriterionRanking) -> str:
     best, *others = ranking.systems
     rivals = [standing.system for standing in others if standing.places[0] == 1]
     on = f" on {ranking.criterion}" if ranking.criterion != "games" else ""
+    apart = _never_compared(best.system, ranking)
+    rivals = [name for name in rivals if name not in apart]
+    never = f"it was never compared with {names(apart)}, not even through other systems" if apart else ""
     if not has_comparisons(ranking):
         return NO_COMPARISONS
+    if apart and not rivals:
+        behind = "significantly ahead of the systems it was compared with"
+        return f"{best.system} ranks first{on}, {behind}; {never}."
     if not rivals and best.places[1] == 1:
         behind = "the other system" if len(others) == 1 else f"all {len(others)} other systems"
         return f"{best.system} ranks first{on}, significantly ahead of {behind}."
@@ -72,7 +78,23 @@ def leader(ranking: CriterionRanking) -> str:
         rest = f"; their lead over {names(rivals)} is not significant" if rivals else ""
         return f"{names(shared)} tie for first{on}{rest}."
     named = names(rivals) if rivals else "the others"
-    return f"{best.system} ranks first{on}; its lead over {named} is not significant."
+    lead = f"its lead over {named} is not significant"
+    return f"{best.system} ranks first{on}; {lead}{f', and {never}' if never else ''}."
+
+
+def _never_compared(best: str, ranking: CriterionRanking) -> list[str]:
+    """The systems that no chain of comparisons links to the best one, so that no difference was tested."""
+    island = next((part for part in ranking.islands if best in part), ())
+    tested = {
+        frozenset((difference.first, difference.second))
+        for difference in ranking.differences
+        if difference.p is not None
+    }
+    return [
+        standing.system
+        for standing in ranking.systems
+        if standing.system not in island and frozenset((best, standing.system)) not in tested
+    ]
 
 
 def _is_tied(best: Standing, standing: Standing, ranking: CriterionRanking) -> bool:
@@ -110,22 +132,25 @@ def _criterion(name: str, ranking: CriterionRanking, widest_matrix: int) -> Iter
     yield from _judges(ranking)
 
 
-def _places(standing: Standing) -> str:
+def _places(place: int, standing: Standing) -> DrawnInterval:
     low, high = standing.places
-    return str(low) if low == high else f"{low}–{high}"
+    text = str(low) if low == high else f"{low}–{high}"
+    mark = Mark(float(place), float(low), float(high))
+    legend = "Rank: the dot is the place by strength, the line the ranks that pairwise tests leave possible."
+    return DrawnInterval(text, (mark,), legend)
 
 
 def _standings(ranking: CriterionRanking) -> Section:
     columns = (
-        "rank",
+        Column("rank", Axis(1.0, float(len(ranking.systems)), is_whole=True)),
         "system",
         "mean [95 % CI]",
         Column("win rate [95 % CI]", WIN_RATES),
         Column("probability-weighted", is_minor=True),
-        Column("strength [95 % CI]", Axis(reference=0.0)),
+        Column("strength [95 % CI]", is_minor=True),
         Column("bootstrap CI", is_minor=True),
         Column("Elo-like", is_minor=True),
-        "wins / losses / ties",
+        Column("wins / losses / ties", is_minor=True),
         "n",
         "failed",
         Column("unit", is_minor=True),
@@ -133,7 +158,7 @@ def _standings(ranking: CriterionRanking) -> Section:
     )
     rows = tuple(
         (
-            _places(standing),
+            _places(place, standing),
             standing.system,
             "" if standing.mean is None else interval(standing.mean),
             percent_cell(standing.win_rate),
@@ -147,7 +172,7 @@ def _standings(ranking: CriterionRanking) -> Section:
             standing.strength.unit,
             _remark(standing),
         )
-        for standing in ranking.systems
+        for place, standing in enumerate(ranking.systems, start=1)
     )
     return Section("Systems, best first", (), columns, rows, 3)
 
@@ -225,16 +250,24 @@ def _differences(ranking: CriterionRanking) -> Section:
         for difference in ranking.differences
         if (difference.first, difference.second) in next_to
     )
-    n_open = sum(difference.is_open for difference in ranking.differences)
+    tested = [difference for difference in ranking.differences if difference.p is not None]
+    n_open = sum(difference.is_open for difference in tested)
     what = "scores" if ranking.kind == "scores" else "strengths"
-    n_pairs = len(ranking.differences)
-    summary = f"{n_open} of {n_pairs} pairs of systems do not differ significantly"
+    n_pairs, n_untested = len(tested), len(ranking.differences) - len(tested)
+    summary = f"{n_open} of {n_pairs} tested pairs of systems do not differ significantly"
+    if not n_untested:
+        summary = summary.replace(" tested", "")
     if n_pairs == 1:
         summary = (
             "The two systems do not differ significantly"
             if n_open
             else "The two systems differ significantly"
         )
+    if not tested:
+        summary = "No pair of systems could be tested"
+    elif n_untested:
+        verb = "pair was" if n_untested == 1 else "pairs were"
+        summary += f"; {n_untested} {verb} not tested"
     line = f"Differences in {what} between neighbours in the ranking. {summary}."
     columns = (
         "first",

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from ...records import Estimate
 from ...words import count, interval, listed, number
 from ..run_view.run_facts import RunFacts
+from ..run_view.run_view import short_spec
 from .position_bias import order_effects
 from .self_preference import self_preference
-from .summary import Caution, Cell, Spreads, Summary
+from .summary import Caution, Cell, QuoteShare, Spreads, Summary
 from .uneven_failures import uneven_failures
 
 _LITTLE_ALPHA = 0.667
@@ -55,13 +56,13 @@ def panel_disagreement(summary: Summary) -> Iterator[Caution]:
             yield Caution(
                 "judge_apart",
                 f"On {criterion}, {panel.stands_apart} is an outlier: Krippendorff's alpha is "
-                f"{interval(without, 2)} without it and {interval(alpha, 2)} with it (n={alpha.n}).",
+                f"{interval(without, 2)} without it and {interval(alpha, 2)} with it (n={alpha.n:,}).",
             )
         elif alpha.value < _LITTLE_ALPHA:
             yield Caution(
                 "panel_disagrees",
                 f"On {criterion}, the judges agree poorly: Krippendorff's alpha "
-                f"{interval(alpha, 2)}, n={alpha.n}. Their {panel.pooled} hides this disagreement.",
+                f"{interval(alpha, 2)}, n={alpha.n:,}. Their {panel.pooled} hides this disagreement.",
             )
 
 
@@ -84,6 +85,25 @@ def between_levels(summary: Summary) -> Iterator[Caution]:
             "such as 4.5 on a scale of whole numbers, which counts as failed. To accept half "
             "points: adjudge run … --step 0.5.",
         )
+
+
+_FEW_FOUND = 0.5
+"""Below this share of quotes that stand in the judged text, a judge makes its evidence up."""
+
+
+_FEWEST_QUOTES = 5
+
+
+def ungrounded_evidence(summary: Summary) -> Iterator[Caution]:
+    """Judges whose quotes are not in the text that they judge."""
+    for spec, model in summary.models.items():
+        quotes = model.evidence
+        if isinstance(quotes, QuoteShare) and quotes.n >= _FEWEST_QUOTES and quotes.share < _FEW_FOUND:
+            yield Caution(
+                "evidence_not_found",
+                f"{spec}: {100 * quotes.share:.0f} % of {quotes.n:,} quotes are in the response that it "
+                "judges. Its evidence is not quoted from there.",
+            )
 
 
 _SAME = 0.9
@@ -113,6 +133,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *_all_failed(summary),
         *_fake_models(summary),
         *weak_judges(summary, facts),
+        *(Caution("judge_ends", text) for text in facts.ends),
         *_changed_models(summary),
         *uneven_failures(summary),
         *_partial_panels(summary),
@@ -128,6 +149,7 @@ def cautions(summary: Summary, spreads: Spreads, facts: RunFacts) -> tuple[Cauti
         *order_effects(summary),
         *contradictions(summary),
         *between_levels(summary),
+        *ungrounded_evidence(summary),
         *_near_duplicates(summary),
     )
 
@@ -169,7 +191,9 @@ def _incomplete(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
             why = _WHY_INCOMPLETE[summary.status]
         elif facts.missing_shards:
             why = _missing_part(facts)
-        yield Caution("incomplete", f"Only {summary.n_items} of {summary.n_planned} items are judged: {why}")
+        yield Caution(
+            "incomplete", f"Only {summary.n_items:,} of {summary.n_planned:,} items are judged: {why}"
+        )
     elif summary.status == "submitted":
         yield Caution("incomplete", f"Not all judges have answered: {_WHY_INCOMPLETE['submitted']}")
     if summary.n_left_out:
@@ -182,7 +206,15 @@ def _incomplete(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
     if summary.call_errors:
         n_failed = sum(summary.call_errors.values())
         kinds = ", ".join(f"{kind.replace('_', ' ')} {n}" for kind, n in sorted(summary.call_errors.items()))
-        again = "Repeat the command to retry them." if n_failed > n_reasks_failed else ""
+        such = f", such as: {facts.first_error.rstrip('.')}" if facts.first_error else ""
+        again = (
+            "Repeat the command to retry them." if n_failed > n_reasks_failed and can_retry(summary) else ""
+        )
+        if summary.call_errors.get("too_long"):
+            again += (
+                " Prompts that are too long stay so: use a model with a longer context, or shorten the items"
+                " (conversations: --transcript-tokens)."
+            )
         if n_reasks_failed:
             again += (
                 f" {n_reasks_failed} of them asked again after an unreadable reply: that reply counts as "
@@ -190,8 +222,13 @@ def _incomplete(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
             )
         yield Caution(
             "failed_calls",
-            f"{count(n_failed, 'call')} got no reply ({kinds}). {again.strip()}",
+            f"{count(n_failed, 'call')} got no reply ({kinds}){such}. {again.strip()}",
         )
+
+
+def can_retry(summary: Summary) -> bool:
+    """Whether some call that failed may be answered when the command is repeated."""
+    return any(n for kind, n in summary.call_errors.items() if kind != "too_long")
 
 
 def _identical_samples(summary: Summary, facts: RunFacts) -> Iterator[Caution]:
@@ -208,7 +245,7 @@ def _all_failed(summary: Summary) -> Iterator[Caution]:
     if summary.n_scores and summary.n_failed == summary.n_scores:
         yield Caution(
             "all_failed",
-            f"None of the {summary.n_scores} scores could be read. Check the replies first: adjudge "
+            f"None of the {summary.n_scores:,} scores could be read. Check the replies first: adjudge "
             f"runs show {summary.run or 'last'}.",
         )
 
@@ -216,22 +253,25 @@ def _all_failed(summary: Summary) -> Iterator[Caution]:
 def _fake_models(summary: Summary) -> Iterator[Caution]:
     fakes = [spec for spec, model in summary.models.items() if model.is_fake]
     if fakes:
+        named = listed(list(map(short_spec, fakes)))
         yield Caution(
             "fake_model",
-            f"{listed(fakes)} is a fake judge for tests: these numbers say nothing about any system.",
+            f"{named} is a fake judge for tests: these numbers say nothing about any system.",
         )
 
 
 def _changed_models(summary: Summary) -> Iterator[Caution]:
+    # Each stage of a cascade has a model of its own.
+    n_expected = len(summary.cascade["stages"]) if summary.cascade else 1
     for spec, model in summary.models.items():
-        if len(model.names) > 1:
+        if len(model.names) > n_expected:
             seen = listed([f"{name} ({n} replies)" for name, n in model.names.items()])
             yield Caution(
                 "model_changed",
                 f"{spec} reported {len(model.names)} model names during this run: {seen}. Scores before and "
                 "after the change come from different judges.",
             )
-        elif len(model.fingerprints) > 1:
+        elif len(model.fingerprints) > n_expected:
             yield Caution(
                 "model_changed",
                 f"{spec} replied under {len(model.fingerprints)} system fingerprints: the provider changed "
@@ -247,7 +287,7 @@ def _partial_panels(summary: Summary) -> Iterator[Caution]:
     if n_partial:
         yield Caution(
             "partial_panel",
-            f"{n_partial} of {n} pooled scores lack at least one judge: they are based on the judges "
+            f"{n_partial:,} of {n:,} pooled scores lack at least one judge: they are based on the judges "
             "that answered.",
         )
 
@@ -291,7 +331,7 @@ def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
             verb = "round to" if summary.estimator in ("samples", "probability") else "are"
             yield Caution(
                 "no_information",
-                f"{round(spread.mode_share * spread.n)} of {spread.n} scores{whose} on {criterion} "
+                f"{round(spread.mode_share * spread.n):,} of {spread.n:,} scores{whose} on {criterion} "
                 f"{verb} {spread.mode:g}: they hardly discriminate between items. A narrow interval "
                 "here is no sign of quality.",
             )
@@ -335,9 +375,8 @@ def _injections(summary: Summary) -> Iterator[Caution]:
         largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
         yield Caution(
             "injection_suspected",
-            f"{n_flagged} "
-            f"{'score is of a text that seems' if n_flagged == 1 else 'scores are of texts that seem'} "
-            "to address the judge (injection_suspected). Mean with and without them: "
+            f"{count(n_flagged, 'judged text')} may contain instructions to the judge (injection_suspected). "
+            "Mean with and without them: "
             f"{listed(largest, between='; ')}.",
         )
 
@@ -347,13 +386,16 @@ def _change(system: str, criterion: str, cell: Cell, without: Estimate) -> tuple
     if cell.value is None or without.value is None:
         return 0.0, f"{system} {criterion} {_number(cell)}, without {without.reason or 'none'}"
     moved = abs(cell.value - without.value)
-    return moved, f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n} and {without.n})"
+    return (
+        moved,
+        f"{system} {criterion} {_number(cell)} and {_number(without)} (n={cell.n:,} and {without.n:,})",
+    )
 
 
 def _near_duplicates(summary: Summary) -> Iterator[Caution]:
     alike = [
         f"{correlation.criteria[0]} and {correlation.criteria[1]} "
-        f"({number(correlation.spearman.value)}, n={correlation.spearman.n})"
+        f"({number(correlation.spearman.value)}, n={correlation.spearman.n:,})"
         for correlation in summary.correlations
         if correlation.spearman.value is not None
         and correlation.spearman.value >= _NEAR_DUPLICATE

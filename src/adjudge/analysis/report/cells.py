@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ...records import Scale
 from ...stats import (
-    Column,
+    ScoreColumn,
     Spread,
     bounds,
     clustered_share,
@@ -128,7 +128,7 @@ def _failed_shares(parts: Sequence[Scores]) -> _FailedShares:
     return _FailedShares(shares, groups)
 
 
-def spread_of(column: Column, scale: Scale | None) -> Spread:
+def spread_of(column: ScoreColumn, scale: Scale | None) -> Spread:
     """The spread over the levels of the scale, or over the values seen where it has no levels."""
     levels = scale.values(_MOST_VALUES) if scale is not None else []
     if not levels:
@@ -155,7 +155,7 @@ def best_first(
 
 
 def _counts(
-    column: Column, scale: Scale | None
+    column: ScoreColumn, scale: Scale | None
 ) -> tuple[dict[float, int], Literal["values", "nearest levels", "nothing"]]:
     counts = column.counts()
     if len(counts) <= _MOST_VALUES:

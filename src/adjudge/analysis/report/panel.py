@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import structs
 
 from ...records import Estimate, Scale
-from ...stats import Column, joined, krippendorff_alpha, mean_interval, missing_from, pooled, spearman
+from ...stats import ScoreColumn, joined, krippendorff_alpha, mean_interval, missing_from, pooled, spearman
 from ...stats.arrays import undefined
 from ..run_view.tally import STATUSES, Scores
 from .summary import JudgeInPanel, PanelSummary
@@ -42,7 +42,7 @@ def _vote(parts: list[Scores], scores: Scores) -> None:
     for part in parts:
         for key, value in zip(part.ok.keys, part.ok.values, strict=True):
             votes.setdefault(key, Counter())[value] += 1
-    means, scores.ok = scores.ok, Column()
+    means, scores.ok = scores.ok, ScoreColumn()
     for key, group, mark in zip(means.keys, means.groups, means.marks, strict=True):
         first = votes[key].most_common(2)
         is_tied = len(first) == 2 and first[0][1] == first[1][1]
@@ -74,7 +74,7 @@ ItemScores = list[float | None]
 """the scores of one item, one for each judge"""
 
 
-def panel_of(columns: Mapping[str, Column], scale: Scale | None, *, is_choice: bool) -> PanelSummary:
+def panel_of(columns: Mapping[str, ScoreColumn], scale: Scale | None, *, is_choice: bool) -> PanelSummary:
     """The agreement of judges; each column has one judge's scores (or signs of choices) by item."""
     table = _table([pooled([column])[0] for column in columns.values()])
     is_unbounded = not is_choice and scale is not None and scale.limits is None
@@ -94,7 +94,7 @@ def panel_of(columns: Mapping[str, Column], scale: Scale | None, *, is_choice: b
     return PanelSummary("vote" if is_choice else "mean", alpha, judges, _outlier(alpha, judges))
 
 
-def _table(columns: Sequence[Column]) -> list[ItemScores]:
+def _table(columns: Sequence[ScoreColumn]) -> list[ItemScores]:
     """Items × judges, for items that at least two judges scored.
     Sorted by hash, so the first items are a random draw.
     """

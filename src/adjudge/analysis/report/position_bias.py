@@ -29,7 +29,7 @@ def order_effects(summary: Summary) -> Iterator[Caution]:
         if n and changed / n >= _MANY_CONFLICTS:
             yield Caution(
                 "order_conflict",
-                f"{changed} of {n} choices on {criterion} changed when the two responses were swapped. "
+                f"{changed:,} of {n:,} choices on {criterion} changed when the two responses were swapped. "
                 "They count as ties.",
             )
     if n := summary.flags.get("identical_responses", 0):
@@ -52,6 +52,8 @@ def _position_bias(summary: Summary) -> Iterator[Caution]:
             share = bias.first_share
             if bias.p is None or bias.p * n_tests >= CLEAR_P or share.value is None:
                 continue
+            if share.low is not None and share.high is not None and share.low <= 0.5 <= share.high:
+                continue
             position = "first" if share.value > 0.5 else "second"
             advice = (
                 "Only results over both orders are unbiased."
@@ -61,6 +63,6 @@ def _position_bias(summary: Summary) -> Iterator[Caution]:
             yield Caution(
                 "position",
                 f"On {criterion}, {judge} prefers the response shown {position} (position bias): the "
-                f"first response won {percent(share)} of {share.n} choices ({p_phrase(bias.p)}). "
+                f"first response won {percent(share)} of {share.n:,} choices ({p_phrase(bias.p)}). "
                 f"{advice}",
             )

@@ -13,7 +13,8 @@ from .summary import Summary
 
 
 def with_recommendations(summary: Summary, view: RunView, card: Card | None) -> Summary:
-    """The summary with a recommendation for each criterion; `card` compares the run with people, none without labels."""
+    """The summary with a recommendation for each criterion; `card` compares the run with people, none without
+    labels."""
 
     def recommendation(protocol: str, criterion: str, kind: Kind) -> Recommendation:
         for about in card.criteria.values() if card is not None else ():

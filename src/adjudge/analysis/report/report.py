@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, TypeVar
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from ...records import ElementSummary, Scale
-from ...stats import Column, clustered_share, joined, matched, n_distinct, pooled, spearman, wilson
+from ...stats import ScoreColumn, clustered_share, joined, matched, n_distinct, pooled, spearman, wilson
 from ...stats.arrays import undefined
 from ..run_view.criteria import criterion_names
 from ..run_view.positions import Positions
@@ -27,6 +27,7 @@ from .summary import (
     ModelSummary,
     PairSummary,
     PanelSummary,
+    QuoteShare,
     RungShare,
     Spreads,
     Summary,
@@ -52,6 +53,7 @@ def about_these_items(summary: Summary) -> Summary:
 
     return structs.replace(
         summary,
+        about="these-items",
         systems={
             system: {name: known(cell) for name, cell in cells.items()}
             for system, cells in summary.systems.items()
@@ -62,7 +64,6 @@ def about_these_items(summary: Summary) -> Summary:
 def summarise(view: RunView) -> Summary:
     """The report of a run, as values."""
     facts, tally = view.facts, view.tally
-    has_both = facts.parameters.get("order", "both") == "both"
     names = names_of(view)
     texts = _criterion_texts(facts)
     order = _positions_by_name(view)
@@ -75,9 +76,9 @@ def summarise(view: RunView) -> Summary:
         version=facts.version,
         n_items=n_distinct([tally.items]),
         n_scores=sum(rungs.total() for rungs in tally.rungs.values()),
-        n_failed=_total(tally, lambda scores: len(scores.failed)),
-        n_samples=_total(tally, lambda scores: scores.n_samples),
-        n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed),
+        n_failed=_total(tally, lambda scores: len(scores.failed) - scores.n_left_out),
+        n_samples=_total(tally, lambda scores: scores.n_samples - scores.n_left_out),
+        n_samples_failed=_total(tally, lambda scores: scores.n_samples_failed - scores.n_left_out),
         systems=best_first(_cells(pooled_scores, names, scales), list(scales.values())),
         criteria={
             names[key]: criterion_summary(
@@ -85,7 +86,7 @@ def summarise(view: RunView) -> Summary:
             )
             for key, pooled in pooled_scores.items()
         },
-        pairs={names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()},
+        pairs=_all_pairs(tally, names, facts.parameters.get("order", "both") == "both"),
         position={name: positions.all_models.first_share for name, positions in order.items()},
         order={name: positions.all_models for name, positions in order.items()},
         panel=_panel(tally, names, scales),
@@ -114,11 +115,27 @@ def summarise(view: RunView) -> Summary:
         call_errors=facts.call_errors,
         n_reasks=facts.n_reasks,
         reasks_usd=facts.reasks_usd,
-        paid_earlier_usd=facts.paid_earlier_usd or UNSET,
-        price_dates=facts.price_dates or UNSET,
+        without_explanation=tuple(tally.without_explanation) or UNSET,
         elements=_elements(tally, names, scales) or UNSET,
     )
+    summary = _with_known_costs(summary, facts)
     return structs.replace(summary, warnings=cautions(summary, _spreads(tally, names, scales), facts))
+
+
+def _with_known_costs(summary: Summary, facts: RunFacts) -> Summary:
+    """What only some runs have: costs of earlier runs, published prices, prompt caches, a cascade."""
+    return structs.replace(
+        summary,
+        paid_earlier_usd=facts.paid_earlier_usd or UNSET,
+        price_dates=facts.price_dates or UNSET,
+        cached_tokens=facts.prompt_cache[0] or UNSET,
+        cache_saved_usd=facts.prompt_cache[1] or UNSET,
+        cascade=facts.cascade or UNSET,
+    )
+
+
+def _all_pairs(tally: Tally, names: Names, has_both: bool) -> dict[str, tuple[PairSummary, ...]]:
+    return {names[key]: _pairs(_pooled(models), has_both) for key, models in tally.choices.items()}
 
 
 def _elements(
@@ -147,7 +164,8 @@ def _criterion_texts(facts: RunFacts) -> dict[tuple[str, str], str]:
 
 
 def _protocols(facts: RunFacts) -> dict[str, str]:
-    """The digests by protocol; one that is there several times, with several criteria, by its id and digest."""
+    """The digests by protocol; one that is there several times, with several criteria, by its id and
+    digest."""
     ids = [protocol.id for protocol in facts.protocols]
     return {
         protocol.id if ids.count(protocol.id) == 1 else protocol.ref: protocol.digest
@@ -263,8 +281,16 @@ def _models(
                 for name, positions in order.items()
                 if len(positions.by_model) > 1 and spec in positions.by_model
             },
+            evidence=_quotes(tally.quotes.get(spec)),
         )
     return summaries
+
+
+def _quotes(counts: Mapping[bool | None, int] | None) -> QuoteShare | UnsetType:
+    """The share of a judge's quotes that stand in the judged text, of those that could be checked."""
+    checked = {is_found: n for is_found, n in (counts or {}).items() if is_found is not None}
+    n = sum(checked.values())
+    return QuoteShare(n, checked.get(True, 0), checked.get(True, 0) / n) if n else UNSET
 
 
 def _panel(
@@ -274,7 +300,7 @@ def _panel(
     panels = {}
     for tree, is_choice in ((tally.scores, False), (tally.choices, True)):
         for key, models in tree.items():
-            columns: dict[str, Column] = {
+            columns: dict[str, ScoreColumn] = {
                 model: joined([scores.ok for scores in by_key.values()]) for model, by_key in models.items()
             }
             if len(columns) > 1:

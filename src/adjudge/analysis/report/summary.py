@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ...records import ElementSummary, Estimate, Estimator, Scale
 from ...stats import Bounds, PositionBias, Spread
+from ..labels.labelled import About
 from ..trust.card import Recommendation
 
 CautionKind = Literal[
@@ -17,6 +18,7 @@ CautionKind = Literal[
     "all_failed",
     "fake_model",
     "weak_judge",
+    "judge_ends",
     "model_changed",
     "uneven_failures",
     "partial_panel",
@@ -37,6 +39,7 @@ CautionKind = Literal[
     "transcript_cut",
     "identical_responses",
     "between_levels",
+    "evidence_not_found",
 ]
 
 
@@ -128,6 +131,14 @@ class PairSummary(Struct, frozen=True):
     """share of choices that changed with the order shown and count as ties; undefined with one order"""
 
 
+class QuoteShare(Struct, frozen=True):
+    """How many of the passages that a judge quoted stand in the judged text."""
+
+    n: int
+    n_grounded: int
+    share: float
+
+
 class ModelSummary(Struct, frozen=True):
     """One judge: how it identified itself, and its means where there are several judges."""
 
@@ -137,6 +148,8 @@ class ModelSummary(Struct, frozen=True):
     systems: dict[str, dict[str, Cell]] = {}
     pairs: dict[str, tuple[PairSummary, ...]] = {}
     order: dict[str, PositionBias] = {}
+    evidence: QuoteShare | UnsetType = UNSET
+    """its quoted evidence, where a protocol asks for it"""
 
 
 class RungShare(Struct, frozen=True):
@@ -175,6 +188,12 @@ class Caution(Struct, frozen=True):
 
     kind: CautionKind
     text: str
+    criterion: str | UnsetType = UNSET
+    """the criterion that it is about; unset where it is about several"""
+    system: str | UnsetType = UNSET
+    """the system that it is about; unset where it is about several"""
+    brief: str | UnsetType = UNSET
+    """the warning in a few words, without its criterion"""
 
 
 class Summary(Struct, frozen=True):
@@ -234,6 +253,16 @@ class Summary(Struct, frozen=True):
     """the part of `cost_usd` that earlier runs paid; unset where there is none"""
     price_dates: dict[str, str] | UnsetType = UNSET
     """model → date of the published price behind `cost_usd`; unset where users gave all prices"""
+    cached_tokens: int | UnsetType = UNSET
+    """of `tokens_in`, those that providers read from their prompt caches; unset where none"""
+    cache_saved_usd: float | UnsetType = UNSET
+    """what that saved, less what writing to the caches cost"""
+    cascade: dict[str, Any] | UnsetType = UNSET
+    """which stage of a cascade decided how many items; unset for other runs"""
+    without_explanation: tuple[str, ...] | UnsetType = UNSET
+    """judges that answer typed questions and give no explanation; unset where each gives one"""
+    about: About | UnsetType = UNSET
+    """what the means are about, where that is not new inputs"""
     pair_recommendations: dict[str, Recommendation] = {}
     """criterion → whether the judge can be used to choose between two responses"""
     elements: dict[str, tuple[ElementSummary, ...]] | UnsetType = UNSET

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from ...stats import difference_of_shares
 from ...words import listed, share
 from ..significance import CLEAR_P
@@ -35,7 +37,7 @@ def uneven_failures(summary: Summary) -> Iterator[Caution]:
     }
     uneven = _failing_more(overall) if _are_unequal(summary.failures_p) else {}
     if uneven:
-        yield _uneven("", noun, overall, uneven)
+        yield _uneven(UNSET, noun, overall, uneven)
     for criterion, about in summary.criteria.items() if len(summary.criteria) > 1 else ():
         if not _are_unequal(about.failures_p, len(summary.criteria)):
             continue
@@ -46,7 +48,7 @@ def uneven_failures(summary: Summary) -> Iterator[Caution]:
         }
         more = _failing_more(counts, len(summary.criteria))
         if any(name not in uneven for name in more):
-            yield _uneven(f"On {criterion}, ", noun, counts, more)
+            yield _uneven(criterion, noun, counts, more)
 
 
 def _are_unequal(p: float | None, n_tests: int = 1) -> bool:
@@ -89,11 +91,14 @@ def _rest(systems: Mapping[str, _Failed], name: str) -> _Failed:
     return _Failed(*(sum(numbers) for numbers in zip(*others, strict=True))) if others else _Failed(0, 0, 0)
 
 
-def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping[str, str]) -> Caution:
+def _uneven(
+    criterion: str | UnsetType, noun: str, systems: Mapping[str, _Failed], more: Mapping[str, str]
+) -> Caution:
     worst, *others = more
     counts = systems[worst]
     reference = more[worst]
     other = systems[reference] if reference in systems else _rest(systems, worst)
+    where = "" if criterion is UNSET else f"On {criterion}, "
     also = f" The same holds for {listed(others)}." if others else ""
     return Caution(
         "uneven_failures",
@@ -101,4 +106,7 @@ def _uneven(where: str, noun: str, systems: Mapping[str, _Failed], more: Mapping
         f"compared with {other.failed:,} of {other.n:,} ({share(other.rate)}) of {reference}. Poor "
         f"outputs cause more unreadable replies, so the mean over the rest overstates {worst}: check "
         f"the range including failures.{also}",
+        criterion=criterion,
+        system=worst,
+        brief=f"The judge fails more often on {worst}, {share(counts.rate)} against {share(other.rate)}",
     )

@@ -1,4 +1,5 @@
-"""The criteria of a run: the names under which analyses show them, their scales, and the levels of a scale."""
+"""The criteria of a run: the names under which analyses show them, their scales, and the levels of a
+scale."""
 
 from __future__ import annotations
 

@@ -12,11 +12,14 @@ from .run_view import RunView
 from .tally import Tally
 
 
-def view_of_results(results: Iterable[Result], scales: Scales | None = None, name: str = "") -> RunView:
-    """A view of any results. A failed result has neither a value nor a choice: `kinds_of` decides its kind."""
+def view_of_results(
+    results: Iterable[Result], scales: Scales | None = None, name: str = "", *, with_tally: bool = True
+) -> RunView:
+    """A view of any results. A failed result has neither a value nor a choice: `kinds_of` decides its
+    kind. A comparison needs no tally."""
     rows = tuple(result for result in results if not is_undefined(result))
     kinds = kinds_of(rows, scales or {})
-    return RunView(name, rows, kinds, scales or {}, tally_of(rows, kinds))
+    return RunView(name, rows, kinds, scales or {}, tally_of(rows, kinds) if with_tally else Tally())
 
 
 def tally_of(results: Iterable[Result], kinds: Iterable[Kind]) -> Tally:
@@ -45,11 +48,11 @@ def kinds_of(results: Sequence[Result], scales: Scales) -> tuple[Kind, ...]:
             scored.add(key)
 
     def kind(result: Result) -> Kind:
-        key = (result.protocol, result.criterion)
         if result.choice is not None:
             return "choices"
         if result.value is not None or result.subject is not None:
             return "scores"
+        key = (result.protocol, result.criterion)
         if key in chosen or key in scored:
             return "choices" if key in chosen else "scores"
         if key in with_subject:

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from ...records import Choice, Result
+from ...records import Choice, Result, Subject
 from ...results.combine import Kind
 from .criteria import protocol_id
 from .given_results import tally_of
+from .result_facts import as_number
 from .run_view import RunView
 
 
-def side_by_side(views: Sequence[RunView]) -> RunView:
+def as_one_panel(views: Sequence[RunView]) -> RunView:
     """Several runs as the judges of one run. Where a model judged
     a criterion in two of them, its name includes the run.
     """
@@ -45,6 +46,7 @@ def side_by_side(views: Sequence[RunView]) -> RunView:
             for key, values in view.samples.items()
         },
         attributes={item: found for view in reversed(views) for item, found in view.attributes.items()},
+        texts={item: found for view in reversed(views) for item, found in view.texts.items()},
     )
 
 
@@ -55,10 +57,14 @@ def pooled_over_models(view: RunView) -> tuple[RunView, str]:
         return view, ""
     results: list[Result] = []
     kinds: list[Kind] = []
+    panel: dict[tuple[str, str, str, Subject | None, Kind], dict[str, float | None]] = {}
     for cell, rows in view.cells().items():
         by_item: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
         for row in rows:
             by_item[row.item, row.subject or "", row.system].append(row)
+            answer = row.choice if cell.kind == "choices" else row.value
+            of_item = panel.setdefault((*cell[:2], row.item, row.subject, cell.kind), {})
+            of_item[row.model] = None if answer is None else as_number(answer)
         results += [
             structs.replace(pooled_result(group), model=f"{len(models)} judges") for group in by_item.values()
         ]
@@ -69,7 +75,10 @@ def pooled_over_models(view: RunView) -> tuple[RunView, str]:
     for model, n in failed.items():
         note += f" {model} failed on {n:,} of {asked[model]:,}."
     tally = tally_of(results, kinds)
-    return structs.replace(view, results=tuple(results), kinds=tuple(kinds), tally=tally, samples={}), note
+    pooled = structs.replace(
+        view, results=tuple(results), kinds=tuple(kinds), tally=tally, samples={}, panel=panel
+    )
+    return pooled, note
 
 
 def pooled_result(rows: Sequence[Result]) -> Result:
@@ -91,7 +100,8 @@ def pooled_result(rows: Sequence[Result]) -> Result:
 
 
 def _class_of_most(rows: Sequence[Result]) -> Result:
-    """The class that most judges chose, as the report counts it: where two have as many votes, there is none."""
+    """The class that most judges chose, as the report counts it: where two have as many votes, there is
+    none."""
     first = Counter(row.label for row in rows if row.label is not None).most_common(2)
     if len(first) == 2 and first[0][1] == first[1][1]:
         return structs.replace(rows[0], value=None, label=None, status="conflicting")

@@ -8,10 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...records import Estimator, Protocol, ReaderName
+from ...models import Ending
+from ...records import ErrorKind, Estimator, Protocol, protocol_ref
 from ...results.manifest import settings_of
 from ...run_options.shard import Shard
-from ...store import RunRow, Store
+from ...store import CASCADE, ENDS, PROMPT_CACHE, RunRow, Store
 
 
 class ModelFacts(Struct, frozen=True):
@@ -30,14 +31,14 @@ class ProtocolFacts(Struct, frozen=True):
 
     id: str
     digest: str = ""
-    reader: ReaderName | None = None
+    reader: str | None = None
     """`likelihood` where the model writes no reply"""
     criterion_texts: dict[str, str] = {}
     """criterion → its text, where the user gave it in words"""
 
     @property
     def ref(self) -> str:
-        return f"{self.id}@{self.digest}"
+        return protocol_ref(self.id, self.digest)
 
 
 class RunFacts(Struct, frozen=True):
@@ -75,6 +76,8 @@ class RunFacts(Struct, frozen=True):
     """bad lines of the items file that --skip-bad skipped"""
     call_errors: dict[str, int] = {}
     """kind of error → calls without a reply"""
+    first_error: str = ""
+    """the message of the first call with the most frequent kind of error"""
     n_reasks_failed: int = 0
     """failed calls that asked again after an unreadable reply: their item stays unread"""
     n_reasks: int = 0
@@ -84,11 +87,17 @@ class RunFacts(Struct, frozen=True):
     """whether every sample of every item has the same reply"""
     adjustments: tuple[str, ...] = ()
     """parameters that were not sent because the model refuses them"""
+    cascade: dict[str, Any] = {}
+    """the stages of a cascade, and what each decided; empty for other runs"""
+    prompt_cache: tuple[int, float] = (0, 0.0)
+    """tokens that providers read from their prompt caches, and the USD that this saved"""
+    ends: tuple[str, ...] = ()
+    """what is to be known of judges that their providers end"""
 
 
 def criterion_texts_of(protocol: Protocol) -> dict[str, str]:
     """criterion → its text, where the user gave it in words."""
-    return dict.fromkeys(protocol.criteria, protocol.criterion_text) if protocol.criterion_text else {}
+    return {name: words for name in protocol.criteria if (words := protocol.words_of(name))}
 
 
 def facts_of_run(
@@ -122,12 +131,27 @@ def facts_of_run(
         missing_shards=_missing_shards(store, run),
         n_left_out=run.manifest["items"].get("left_out", 0),
         call_errors={kind: n for kind, n in totals.failed.items() if n},
+        first_error=_first_error(store, run, totals.failed),
         n_reasks_failed=n_reasks_failed,
         n_reasks=totals.reasks,
         reasks_usd=totals.reasks_usd,
         has_identical_samples=settings_of(run).samples > 1 and store.samples_are_identical(run),
         adjustments=tuple(run.manifest.get("adjustments", ())),
+        cascade=run.manifest.get(CASCADE, {}),
+        prompt_cache=_from_prompt_cache(run),
+        ends=tuple(
+            Ending(end["date"], end["page"]).text(name) for name, end in run.manifest.get(ENDS, {}).items()
+        ),
     )
+
+
+def _first_error(store: Store, run: RunRow, failed: Mapping[ErrorKind, int]) -> str:
+    return store.first_error(run, max(failed, key=lambda kind: failed[kind])) if any(failed.values()) else ""
+
+
+def _from_prompt_cache(run: RunRow) -> tuple[int, float]:
+    noted = run.manifest.get(PROMPT_CACHE) or {"tokens": 0, "saved_usd": 0.0}
+    return noted["tokens"], noted["saved_usd"]
 
 
 def _missing_shards(store: Store, run: RunRow) -> tuple[int, ...]:

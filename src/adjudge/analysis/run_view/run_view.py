@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ...records import Protocol, Result, Scale, Subject
 from ...results.combine import Kind
-from ...store import RunRow
+from ...store import LEFT_OUT, RunRow
 from .criteria import Scales, scale_of
 from .positions import Positions, ShownPositions
 from .run_facts import RunFacts
@@ -27,6 +27,16 @@ Digests = Mapping[tuple[str, str], Mapping[str, int]]
 Attributes = Mapping[str, Mapping[str, float | str]]
 """item → named field, `length` (characters of the response; `length_a` and `length_b` of a pair) → its value
 """
+
+
+PanelScores = Mapping[tuple[str, str, str, Subject | None, Kind], Mapping[str, float | None]]
+"""protocol, criterion, item, subject and kind → judge → its score (of a choice the share of response a), none
+where it failed
+"""
+
+
+Texts = Mapping[str, tuple[str, ...]]
+"""item → the judged text, or both of a pair"""
 
 
 Contents = Mapping[str, Mapping[str, int]]
@@ -79,6 +89,10 @@ class RunView(Struct, frozen=True):
     """item → its number in the run"""
     attributes: Attributes = {}
     """what agreement can be shown by; only for the judge card"""
+    panel: PanelScores = {}
+    """the scores behind results that pool several judges"""
+    texts: Texts = {}
+    """the judged texts of labelled items; only for the judge card"""
 
     @property
     def audit(self) -> Mapping[str, Any]:
@@ -94,10 +108,10 @@ class RunView(Struct, frozen=True):
 
     def cells(self) -> dict[CellKey, list[Result]]:
         """The results by protocol, criterion and kind, in the order in which they were first seen."""
-        cells: dict[CellKey, list[Result]] = defaultdict(list)
+        cells: dict[tuple[str, str, Kind], list[Result]] = defaultdict(list)
         for result, kind in zip(self.results, self.kinds, strict=True):
-            cells[CellKey(result.protocol, result.criterion, kind)].append(result)
-        return dict(cells)
+            cells[result.protocol, result.criterion, kind].append(result)
+        return {CellKey(*key): results for key, results in cells.items()}
 
     def fake_models(self) -> tuple[str, ...]:
         """Judges that are fakes for tests."""
@@ -106,7 +120,20 @@ class RunView(Struct, frozen=True):
     def notes(self) -> tuple[str, ...]:
         """Warnings about the run that its numbers do not show."""
         notes = [fake_note(spec) for spec in self.fake_models()]
-        return (*notes, *self.status_notes())
+        return (*notes, *self.left_out_notes(), *self.status_notes())
+
+    def left_out(self) -> dict[tuple[str, ...], int]:
+        """How many lines `--skip-bad` left out, by system, or by both systems of a pair."""
+        entries = () if self.run is None else self.run.manifest.get(LEFT_OUT, ())
+        return {tuple(entry["systems"]): entry["n"] for entry in entries}
+
+    def left_out_notes(self) -> tuple[str, ...]:
+        lines = [f"{n:,} of {' / '.join(systems)}" for systems, n in self.left_out().items()]
+        if not lines:
+            return ()
+        return (
+            f"Invalid lines were skipped, not judged: {', '.join(lines)}. A report counts them as failures.",
+        )
 
     def status_notes(self) -> tuple[str, ...]:
         if self.run is None or self.run.status == "done":
@@ -116,5 +143,13 @@ class RunView(Struct, frozen=True):
         )
 
 
+def short_spec(spec: str) -> str:
+    """A fake judge as a sentence names it: its reply may be long, and hold sentences of its own."""
+    first, end, _ = spec.partition(". ")
+    return f"{first} …" if end else spec
+
+
 def fake_note(spec: str) -> str:
-    return f"{spec} is a fake judge for tests: these numbers say nothing about any judge or system."
+    return (
+        f"{short_spec(spec)} is a fake judge for tests: these numbers say nothing about any judge or system."
+    )

@@ -1,4 +1,5 @@
-"""What is collected from single replies, because results do not hold it: samples, positions and spans of choices."""
+"""What is collected from single replies, because results do not hold it: samples, positions and spans of
+choices."""
 
 from __future__ import annotations
 

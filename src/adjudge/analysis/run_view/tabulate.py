@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...data import judged_inputs
 from ...data.item_ids import input_id, is_content_id
 from ...records import Protocol, Result, Scale
 from ...results.combine import Kind
 from ...results.manifest import protocols_of, settings_of
 from ...results.stored_results import judged_items, stored_items
-from ...store import N_WITHOUT_ID, RunRow, Store
+from ...store import LEFT_OUT, N_WITHOUT_ID, RunRow, Store
 from .result_facts import is_undefined
 from .run_facts import facts_of_run
 from .run_view import InputKey, RunView
@@ -43,7 +42,9 @@ def tabulate(
     kinds: list[Kind] = []
     seqs: dict[str, int] = {}
     digests = Digested(f"{store.path} {run.id}")
-    for item in stored_items(store, run, on_read=on_read):
+    # Quotes are counted where a protocol asks for them; nothing else of the texts is needed here.
+    quotes = any(protocol.answer.evidence for protocol in protocols.values())
+    for item in stored_items(store, run, with_texts=quotes, on_read=on_read):
         for result, kind, _, digest in item.results or ():
             tally.add(result, kind)
             if for_comparison:
@@ -53,6 +54,8 @@ def tabulate(
                 if not is_undefined(result):
                     results.append(result)
                     kinds.append(kind)
+    for entry in run.manifest.get(LEFT_OUT, ()):
+        tally.add_left_out(entry["systems"], entry["n"])
     replies = SingleReplies(protocols, settings_of(run).samples > 1 and keep_results, choice_spans)
     _read_single_replies(store, run, replies, tally)
     texts = _texts(store, run, list(protocols.values())) if for_comparison else _Texts({}, {}, set())
@@ -122,7 +125,7 @@ class _Texts(NamedTuple):
 def _texts(store: Store, run: RunRow, protocols: Sequence[Protocol]) -> _Texts:
     texts = _Texts({}, {}, set())
     n_without_id = run.manifest.get(N_WITHOUT_ID)
-    judged = [(protocol, judged_inputs(protocol)) for protocol in protocols]
+    judged = [(protocol, protocol.judged_inputs) for protocol in protocols]
     for item in store.items(run):
         # A checksum is enough: it shows whether a text was changed, not whether it was forged.
         texts.contents[item.id] = {

@@ -10,17 +10,22 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
-from typing import TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 from msgspec import structs
 
 from ...records import Element, ElementSummary, Judgment, Result, Scale, Score, Status
 from ...results.combine import Kind
-from ...stats import Column, mean_interval
+from ...stats import ScoreColumn, mean_interval
 from .result_facts import Pair, is_undefined, system_of, systems_of_pair
 
-STATUSES: tuple[Status, ...] = get_args(Status)
+SKIPPED = "skipped"
+"""In place of a status: the line of an item could not be used, and was left out of the run."""
+
+
+STATUSES: tuple[str, ...] = (*get_args(Status), SKIPPED)
 
 
 SIGN = {"a": 1.0, "b": -1.0, "tie": 0.0}
@@ -37,10 +42,10 @@ class Scores:
     __slots__ = ("failed", "n_partial", "n_samples", "n_samples_failed", "n_undefined", "ok", "ok_failed")
 
     def __init__(self) -> None:
-        self.ok = Column()
+        self.ok = ScoreColumn()
         self.ok_failed = array("f")
         """of each score in `ok` the share of its samples that failed"""
-        self.failed = Column()
+        self.failed = ScoreColumn()
         """the value is the index of the status in `STATUSES`"""
         self.n_partial = 0
         self.n_samples = 0
@@ -52,6 +57,11 @@ class Scores:
     @property
     def n(self) -> int:
         return len(self.ok) + len(self.failed)
+
+    @property
+    def n_left_out(self) -> int:
+        """How many of the failures were not judged, because their lines could not be used."""
+        return self.failures().get(SKIPPED, 0)
 
     def failures(self) -> dict[str, int]:
         """Status → number of failures."""
@@ -125,30 +135,73 @@ class Tally:
         self.elements: dict[CriterionKey, dict[tuple[str, str], ElementTally]] = {}
         """(protocol, criterion) → (model, system) → what was checked one by one"""
         self.rungs: dict[str, Counter[str]] = {}
+        self.without_explanation: dict[str, None] = {}
+        """models that answer typed questions and write no text"""
         self.flagged: dict[str, array[int]] = {}
+        self.quotes: dict[str, Counter[bool | None]] = {}
+        """model → quoted evidence, by whether it stands in the judged text"""
         self.items = array("q")
         self.models: dict[str, None] = {}
         self.protocols: dict[str, None] = {}
         self._frames: set[Pair] = set()
         """pairs in the order first seen; the same pair in the other order is swapped to match"""
         self._last: tuple[str, int] = ("", key_of(""))
+        self._places: dict[tuple[str | None, ...], _Place] = {}
 
     def add(self, result: Result, kind: Kind) -> None:
         """Add one result, a score or a choice."""
         item = self._item_key(result.item)
-        self.models.setdefault(result.model)
-        self.protocols.setdefault(result.protocol)
         for flag in result.flags:
             items = self.flagged.setdefault(flag, array("q"))
             if not items or items[-1] != item:
                 items.append(item)
-        if is_undefined(result):
+        if result.evidence:
+            counts = self.quotes.setdefault(result.model, Counter())
+            counts.update(quote.grounded for quote in result.evidence)
+        if result.flags and is_undefined(result):
+            self.models.setdefault(result.model)
+            self.protocols.setdefault(result.protocol)
             criterion = (result.protocol, result.criterion)
             _scores_at(_by_model(self.scores, criterion, result.model), system_of(result)).n_undefined += 1
             return
+        about = (
+            kind, result.protocol, result.criterion, result.model, result.system, result.subject,
+            result.system_a, result.system_b,
+        )  # fmt: skip
+        place = self._places.get(about)
+        if place is None:
+            place = self._places[about] = self._place(result, kind)
+        if result.estimator == "decision":
+            self.without_explanation.setdefault(result.model)
+        add = _add_choice if kind == "choices" else _add_score
+        is_read = add(place, result, item)
+        place.readings[(result.how or "not recorded") if is_read else "failed"] += 1
+
+    def _place(self, result: Result, kind: Kind) -> _Place:
+        """Where the results of the same judge, criterion and system are added up."""
+        self.models.setdefault(result.model)
+        self.protocols.setdefault(result.protocol)
         readings = self.rungs.setdefault(result.model, Counter())
-        is_read = self._add_choice(result, item) if kind == "choices" else self._add_score(result, item)
-        readings[(result.how or "not recorded") if is_read else "failed"] += 1
+        criterion = (result.protocol, result.criterion)
+        if kind == "choices":
+            pair, sign = self._framed(systems_of_pair(result))
+            return _Place(_scores_at(_by_model(self.choices, criterion, result.model), pair), readings, sign)
+        scores = _scores_at(_by_model(self.scores, criterion, result.model), system_of(result))
+        return _Place(scores, readings)
+
+    def add_left_out(self, systems: Sequence[str], n: int) -> None:
+        """Add lines that were left out of the run, of one system or of a pair, as failures on every
+        criterion.
+        """
+        for by_model in self.scores.values():
+            for by_system in by_model.values():
+                for system in systems:
+                    _add_left_out(_scores_at(by_system, system), system, n)
+        if len(systems) == 2:
+            pair, _ = self._framed((systems[0], systems[1]))
+            for choices in self.choices.values():
+                for by_pair in choices.values():
+                    _add_left_out(_scores_at(by_pair, pair), " / ".join(pair), n)
 
     def add_elements(self, result: Result, judgments: Sequence[Judgment]) -> None:
         """Add what the steps of a protocol have checked for one result."""
@@ -158,23 +211,6 @@ class Tally:
                 by_system = self.elements.setdefault((result.protocol, result.criterion), {})
                 tally = by_system.setdefault((result.model, system_of(result)), ElementTally())
                 tally.add(elements, result.criterion, key_of(result.group or result.item))
-
-    def _add_score(self, result: Result, item: int) -> bool:
-        criterion = (result.protocol, result.criterion)
-        scores = _scores_at(_by_model(self.scores, criterion, result.model), system_of(result))
-        # Both responses of a pair may come from one system: they are two scores of one item.
-        response_key = item if result.subject is None else item ^ _SUBJECT_KEYS[result.subject]
-        is_marked = "injection_suspected" in result.flags
-        return _add(
-            scores, result, response_key, item, result.value if result.status == "ok" else None, is_marked
-        )
-
-    def _add_choice(self, result: Result, item: int) -> bool:
-        pair, sign = self._framed(systems_of_pair(result))
-        criterion = (result.protocol, result.criterion)
-        scores = _scores_at(_by_model(self.choices, criterion, result.model), pair)
-        value = sign * SIGN[result.choice] if result.status == "ok" and result.choice is not None else None
-        return _add(scores, result, item, item, value, "order_conflict" in result.flags)
 
     def _framed(self, pair: Pair) -> tuple[Pair, float]:
         """The pair in the order first seen, and -1 where that swaps the two."""
@@ -192,6 +228,29 @@ class Tally:
         return self._last[1]
 
 
+class _Place(NamedTuple):
+    """The results of one judge on one criterion of one system, or of one pair."""
+
+    scores: Scores
+    readings: Counter[str]
+    sign: float = 1.0
+    """-1 where the pair was first seen in the other order"""
+
+
+def _add_score(place: _Place, result: Result, item: int) -> bool:
+    # Both responses of a pair may come from one system: they are two scores of one item.
+    key = item if result.subject is None else item ^ _SUBJECT_KEYS[result.subject]
+    value = result.value if result.status == "ok" else None
+    return _add(place.scores, result, key, item, value, "injection_suspected" in result.flags)
+
+
+def _add_choice(place: _Place, result: Result, item: int) -> bool:
+    value = None
+    if result.status == "ok" and result.choice is not None:
+        value = place.sign * SIGN[result.choice]
+    return _add(place.scores, result, item, item, value, "order_conflict" in result.flags)
+
+
 TallyKey = TypeVar("TallyKey", bound=Hashable)
 
 
@@ -207,6 +266,7 @@ def _scores_at(by_key: dict[TallyKey, Scores], key: TallyKey) -> Scores:
     return by_key[key]
 
 
+@lru_cache(maxsize=1 << 16)
 def key_of(text: str) -> int:
     """A 64-bit hash of a text, the same in every process."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -236,6 +296,14 @@ def _add(scores: Scores, result: Result, key: int, item: int, value: float | Non
         status = "unparsed" if value is None else "out_of_range"
     scores.failed.add(key, STATUSES.index(status), group, is_grouped=is_grouped, is_marked=is_marked)
     return False
+
+
+def _add_left_out(scores: Scores, name: str, n: int) -> None:
+    for number in range(n):
+        key = key_of(f"left out {name} {number}")
+        scores.failed.add(key, STATUSES.index(SKIPPED), key, is_grouped=False)
+    scores.n_samples += n
+    scores.n_samples_failed += n
 
 
 def key_text(value: float) -> str:

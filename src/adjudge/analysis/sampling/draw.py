@@ -19,6 +19,8 @@ class DrawnRows(Struct, frozen=True):
     """drawn items or replies"""
     n_all: int
     """items or replies to draw from"""
+    n_of_other_texts: int = 0
+    """values of an earlier draw that are left out: they are of another text than the one that was judged"""
 
 
 def draw(

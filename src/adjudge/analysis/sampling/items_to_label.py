@@ -6,16 +6,16 @@ Neither the judge's score nor the system is shown with an item: knowing either w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from ...data import LABEL_COLUMNS, shown_text, text_hash_on
+from ...data import LABEL_COLUMNS, hash_of_row, shown_text, text_hash_on
 from ...data.json_rows import Row
 from ...data.table import Problems, Table
 from ...errors import DataError
-from ...records import Item, Subject
+from ...records import Item, Protocol, Subject
 from ...results.manifest import fields_naming_the_system, protocols_of
 from ...results.stored_results import results
 from ...store import RunRow, Store
@@ -41,6 +41,7 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
     """A label file to fill in, with one row for each drawn item, criterion and subject.
 
     The continuation of a draw has only the additional items; given the rows of the earlier one, it has both.
+    Values that were given to another text are left out and counted: those items are to be labelled again.
     """
     judged: dict[str, None] = {}
     criteria: dict[tuple[str, Subject | None], None] = {}
@@ -65,7 +66,7 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
             for criterion, _ in criteria:
                 hashes[item.id, criterion] = text_hash_on(criterion, protocols, item.fields) or ""
     names = list(dict.fromkeys(name for fields in texts.values() for name in fields))
-    given = _given(how.earlier)
+    given, n_of_other_texts = _given(how.earlier, protocols, hashes)
     rows = [
         {
             "item": name,
@@ -83,7 +84,7 @@ def items_to_label(store: Store, run: RunRow, how: Draw, rater: str = "rater") -
     ]
     has_subjects = any(subject is not None for _, subject in criteria)
     columns = [name for name in LABEL_COLUMNS if name != "subject" or has_subjects]
-    return DrawnRows((*columns, *names), tuple(rows), len(probabilities), len(ids))
+    return DrawnRows((*columns, *names), tuple(rows), len(probabilities), len(ids), n_of_other_texts)
 
 
 def _drawn(
@@ -133,16 +134,23 @@ def read_draw(path: str | Path) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.get("item"))
 
 
-def _given(rows: Sequence[Row]) -> dict[tuple[str, str, str], list[tuple[str, str]]]:
-    """The raters and values of an earlier file."""
+def _given(
+    rows: Sequence[Row], protocols: Collection[Protocol], hashes: Mapping[tuple[str, str], str]
+) -> tuple[dict[tuple[str, str, str], list[tuple[str, str]]], int]:
+    """The raters and values of an earlier file, and how many values are of another text."""
     given: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+    n_of_other_texts = 0
     for row in rows:
         item, criterion, subject, rater, value = (
             "" if row.get(name) is None else str(row[name])
             for name in ("item", "criterion", "subject", "rater", "value")
         )
+        read = row.get("text_hash") or hash_of_row(criterion, row, protocols)
+        if value and read and read != hashes.get((item, criterion), read):
+            n_of_other_texts += 1
+            value = ""
         given[item, criterion, subject].append((rater, value))
-    return given
+    return given, n_of_other_texts
 
 
 def _fields(item: Item, hidden: Container[str]) -> dict[str, str]:

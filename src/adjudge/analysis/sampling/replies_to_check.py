@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import DataError
 from ...records import PART_KINDS, Judgment
 from ...results.combine import choice_criterion
-from ...store import Asked, RunRow, Store
+from ...store import AskedCall, RunRow, Store
 from .draw import DrawnRows, draw
 
 REPLY_COLUMNS = ("item", "criterion", "subject", "order", "reply", "read", "status", "right")
@@ -29,7 +29,7 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
         raise DataError(f"run {run.name} has no reply that was read, so there is nothing to check.")
     keys = list(readings)
     chosen = {keys[index] for index in draw([""] * len(keys), n, by_system=False, seed=seed)}
-    asked: dict[tuple[int, int], Asked] = {}
+    asked: dict[tuple[int, int], AskedCall] = {}
     second_replies: dict[tuple[int, str], str] = {}
     for call in store.asked(run):
         if (call.seq, call.call_index) in chosen:
@@ -53,7 +53,7 @@ def replies_to_check(store: Store, run: RunRow, n: int, *, seed: int = 0) -> Dra
     return DrawnRows(columns, tuple(rows), len(asked), len(keys))
 
 
-def _readings(call: Asked, judgment: Judgment, text: str) -> Iterable[dict[str, str]]:
+def _readings(call: AskedCall, judgment: Judgment, text: str) -> Iterable[dict[str, str]]:
     """One row for each score read from a reply, and one for its choice."""
     item = call.item.id if call.item is not None else ""
     scores: list[tuple[str, str, Any, str]] = [

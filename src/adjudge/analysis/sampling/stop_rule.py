@@ -12,8 +12,8 @@ from msgspec import Struct
 from ...errors import DataError
 from ...records import Label
 from ...stats import LabelStream, labels_needed
-from ..labels.by_system import Entry, entries_by_system, limits_of, probabilities_of
-from ..labels.labelled import LabelledTable
+from ..labels.by_system import entries_by_system, limits_of, probabilities_of
+from ..labels.labelled import Entry, LabelledTable
 from .stop import Stop, StopDecision
 
 

@@ -1,4 +1,5 @@
-"""The best constant answer: what always giving the same answer would agree with people, and the judge's lead over it.
+"""The best constant answer: what always giving the same answer would agree with people, and the judge's lead
+over it.
 
 The constant is chosen with the labels in view, so that it is hard to beat. A judge that does not beat it adds
 nothing to knowing what people usually say.
@@ -23,7 +24,8 @@ _MOST_CANDIDATES = 60
 
 
 def best_constant(table: LabelledTable) -> BestConstant | None:
-    """The judge beside the best constant answer; none where no labelled item was answered on the labels' scale."""
+    """The judge beside the best constant answer; none where no labelled item was answered on the labels'
+    scale."""
     answered = [row for row in table.labelled() if row.answer is not None]
     if not answered or not table.is_same_scale:
         return None
@@ -53,8 +55,8 @@ def best_constant(table: LabelledTable) -> BestConstant | None:
 def _corrected_lead(rows: Sequence[LabelledItem], groups: Sequence[str] | None, n_failed: int) -> Estimate:
     """How much closer the judge is once labels have removed its mean bias, in squared points.
 
-    The constant has the same advantage: it is the mean of the labels. Above 0, labels corrected by this judge say
-    more than the same labels alone.
+    The constant has the same advantage: it is the mean of the labels. Above 0, labels corrected by this judge
+    say more than the same labels alone.
     """
     labels = [label for label in numbers(row.label for row in rows) if label is not None]
     scores = [score for score in numbers(row.answer for row in rows) if score is not None]
@@ -90,7 +92,8 @@ def _most_frequent(rows: Sequence[LabelledItem]) -> float | str:
 
 
 def _nearest(rows: Sequence[LabelledItem], table: LabelledTable) -> float:
-    """The level nearest to the labels; where the levels are unknown, the nearest rating that a person gave."""
+    """The level nearest to the labels; where the levels are unknown, the nearest rating that a person
+    gave."""
     ratings = sorted(rating for row in rows for rating in numbers(row.ratings) if rating is not None)
     candidates = levels_of(table.scale) or sorted(set(ratings))
     if len(candidates) > _MOST_CANDIDATES:

@@ -15,8 +15,11 @@ from ...stats import (
     Bounds,
     ClassAgreement,
     Confidence,
+    Equivalence,
+    InformativeFailures,
+    LabelledSample,
+    LabelPlan,
     PartAgreement,
-    Plan,
     Probabilities,
     Resample,
     Retest,
@@ -111,7 +114,8 @@ class BestConstant(Struct, frozen=True):
     lead: Estimate
     """how much closer the judge is, or how much more often equal; above 0 the judge agrees better"""
     corrected: Estimate
-    """the same once labels have removed the mean bias of the judge, in squared points; for choices the same"""
+    """the same once labels have removed the mean bias of the judge, in squared points; for choices the
+    same"""
     n_units: int
     """labelled items that are independent: items, or groups where items share one"""
 
@@ -193,6 +197,53 @@ class Quality(Struct, frozen=True):
     """of the test that the judge fails equally often on every system; none where there is nothing to test"""
 
 
+class TextBaseline(Struct, frozen=True):
+    """The judge beside a regression on words and length of the judged texts, both from the same labels."""
+
+    judge: float
+    """share of the labels' variance that the scores explain on held-out items; of choices, of equal ones"""
+    regression: float
+    """the same for the regression; below 0 it predicts worse than the mean of the labels"""
+    lead: Estimate
+    """judge - regression"""
+
+
+class SampleOfLabels(Struct, frozen=True):
+    """The labelled items beside the others."""
+
+    n_labelled: int
+    n_items: int
+    without_labels: tuple[str, ...]
+    """systems of which fewer than two items have a label"""
+    judge: LabelledSample | None
+    """the judge's scores of both; none where items were drawn with different probabilities"""
+
+
+class NoiseSource(Struct, frozen=True):
+    """One source of the variance of a single score."""
+
+    variance: float
+    share: float
+    """of the variance of a single score"""
+    narrower: float | None
+    """by which share the interval of a mean shrinks with twice the items, or one more judge, prompt, sample
+    or rater; none where that is unknown
+    """
+    is_below_zero: bool = False
+    """whether the estimate of the variance was below 0, so that 0 stands for it"""
+
+
+class Noise(Struct, frozen=True):
+    """Where the noise of scores or of labels comes from."""
+
+    sources: dict[str, NoiseSource]
+    """`item`, `judge`, `prompt`, `rater`, `sample`, and `item × judge`: what a judge adds on one item"""
+    counts: dict[str, float]
+    """how many of each a mean rests on; of judges, prompts, raters and samples for each item"""
+    n: int
+    """scores or ratings"""
+
+
 class CriterionCard(Struct, frozen=True):
     """One judge on one criterion, compared with people."""
 
@@ -230,7 +281,7 @@ class CriterionCard(Struct, frozen=True):
     """mean absolute error on held-out items: `before`, `after` an isotonic calibration, after an `ordinal`
     one; with the prefix `error_` the calibration error
     """
-    plan: dict[str, Plan]
+    plan: dict[str, LabelPlan]
     """system → labels needed for the requested interval width"""
     confidence: Confidence | None
     """calibration of stated confidence; none where the judge stated none"""
@@ -255,6 +306,14 @@ class CriterionCard(Struct, frozen=True):
     tolerance: float | None = None
     """5 % of the scale: a bias within it does not matter; none for choices, and where the scale is unknown"""
     recommendation: Recommendation = Recommendation("unknown", "", "")
+    panel: tuple[str, ...] = ()
+    """the judges whose pooled scores this is about; empty for a single judge"""
+    baseline: TextBaseline | None = None
+    """labels predicted from words and length; none without texts, and with fewer than 20 labels"""
+    sample: SampleOfLabels | None = None
+    """whether the labelled items look like a random sample; none where all or no items have a label"""
+    informative_failures: InformativeFailures | None = None
+    """people's labels where the judge failed and where it did not; none without failures or such labels"""
 
     @property
     def is_nominal(self) -> bool:
@@ -272,6 +331,8 @@ class JudgePair(Struct, frozen=True):
     """for scores the Spearman correlations with people, for choices the shares of equal choices"""
     mcnemar: Test | None = None
     """for choices: McNemar's test on the items that only one of the judges got right"""
+    equivalence: Equivalence | None = None
+    """the difference compared with a margin of agreement: first - second"""
 
 
 class ChosenJudge(Struct, frozen=True):
@@ -328,5 +389,7 @@ class Card(Struct, frozen=True):
     """whether the labels suffice; none without a stop rule"""
     best: tuple[BestJudge, ...] = ()
     """one for each criterion with several judges"""
+    noise: dict[str, dict[str, Noise]] = {}
+    """criterion → `judge` or `people` → where the noise comes from; only where something was scored twice"""
     is_stored: bool = False
     """whether `run` is a run in a store, which commands can name"""

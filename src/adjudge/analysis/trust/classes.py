@@ -13,7 +13,8 @@ from ..labels.labelled import LabelledTable
 
 
 def by_class(table: LabelledTable) -> dict[str, ClassAgreement]:
-    """For each class: how often people agree where the judge chose it (precision), and the reverse (recall)."""
+    """For each class: how often people agree where the judge chose it (precision), and the reverse
+    (recall)."""
     rows = table.labelled()
     found = {}
     for name in table.classes:

@@ -45,7 +45,8 @@ def confusion_matrix(table: LabelledTable) -> ConfusionMatrix | None:
 
 
 def _levels(table: LabelledTable, rows: Sequence[LabelledItem]) -> list[float]:
-    """The levels of the scale, or the values that occur where it is unknown; none where there are too many."""
+    """The levels of the scale, or the values that occur where it is unknown; none where there are too
+    many."""
     levels = levels_of(table.scale)
     if levels is None and table.scale is None:
         answers = [answer for row in rows for answer in (row.answer, *row.ratings)]

@@ -9,10 +9,18 @@ from itertools import combinations, pairwise
 from msgspec import structs
 
 from ...records import Estimate
-from ...stats import difference_by_group, difference_of, ppi_difference, simultaneous, worth
-from ..labels.by_system import Entry, entries_by_system, limits_of, probabilities_of
-from ..labels.labelled import LabelledTable
-from ..run_view.result_facts import cluster_of
+from ...stats import (
+    Corrected,
+    difference_by_group,
+    difference_of,
+    has_slopes,
+    ppi_difference,
+    simultaneous,
+    worth,
+)
+from ...stats.arrays import with_caution
+from ..labels.by_system import entries_by_system, limits_of, probabilities_of
+from ..labels.labelled import Entry, LabelledTable
 from .card import CorrectedMean
 from .corrected_means import corrected_mean
 
@@ -36,7 +44,8 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
     n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
     corrected_differences = {}
     for first, second in _system_pairs(list(by_system), means):
-        found = _difference(table, by_system[first], by_system[second])
+        between = _between(means[first], means[second])
+        found = _difference(table, by_system[first], by_system[second], between)
         df = (found or means[first]).n - 2
         if found is None:
             found = _independent(means[first], means[second])
@@ -47,13 +56,20 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
     return corrected_differences
 
 
+def _between(first: CorrectedMean, second: CorrectedMean) -> float | None:
+    """The difference of the two means beside which a difference is shown."""
+    return None if first.value is None or second.value is None else first.value - second.value
+
+
 def _difference(
-    table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry]
+    table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry], between: float | None
 ) -> CorrectedMean | None:
     """The difference of two systems by their common groups; none where they share none.
 
     Systems that answered each common input once are compared on these inputs. Otherwise (dialogue turns,
-    repeats) the groups are compared as a whole.
+    repeats) the groups are compared as a whole. So are they where the inputs alone say something else than
+    the two means beside them, and where each judge of a panel has its own slope: two numbers of one page
+    never contradict each other.
     """
     sides = [
         {entry.row.group: entry for entry in entries if entry.row.group is not None}
@@ -62,29 +78,58 @@ def _difference(
     shared = [group for group in sides[0] if group in sides[1]]
     if not shared:
         return None
-    limits = limits_of(table)
-    if (
-        all(len(side) == len(entries) for side, entries in zip(sides, (first, second), strict=True))
-        and len(shared) >= 3
-    ):
+    judges = _slopes_of(table, first), _slopes_of(table, second)
+    is_each_once = all(
+        len(side) == len(entries) for side, entries in zip(sides, (first, second), strict=True)
+    )
+    if is_each_once and len(shared) >= 3:
         a, b = ([side[group] for group in shared] for side in sides)
-        drawn = probabilities_of(a), probabilities_of(b)
-        difference = ppi_difference(
-            [entry.label for entry in a],
-            [entry.judge for entry in a],
-            [entry.label for entry in b],
-            [entry.judge for entry in b],
-            probabilities=None
-            if drawn == (None, None)
-            else (drawn[0] or [1.0] * len(a), drawn[1] or [1.0] * len(b)),
-            limits=limits,
-            is_finite=table.about == "these-items",
-        )
-    else:
-        difference = difference_by_group(
-            _side(first), _side(second), limits=limits, is_finite=table.about == "these-items"
-        )
-    return corrected_mean(difference, table)
+        found = _by_input(table, a, b)
+        if len(shared) < max(len(first), len(second)):
+            on = f"of the {len(shared):,} inputs that both answered; the means are of all of each system"
+            return corrected_mean(structs.replace(found, corrected=with_caution(found.corrected, on)), table)
+        if judges == ((), ()) and not _is_apart(found.corrected, between):
+            return corrected_mean(found, table)
+    found = difference_by_group(
+        _side(first),
+        _side(second),
+        judges=judges,
+        limits=limits_of(table),
+        is_finite=table.about == "these-items",
+    )
+    return None if _is_apart(found.corrected, between) else corrected_mean(found, table)
+
+
+def _by_input(table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry]) -> Corrected:
+    """The difference of two systems on the same inputs, in the same order."""
+    drawn = probabilities_of(first), probabilities_of(second)
+    return ppi_difference(
+        [entry.label for entry in first],
+        [entry.judge for entry in first],
+        [entry.label for entry in second],
+        [entry.judge for entry in second],
+        probabilities=None if drawn == (None, None) else drawn,
+        limits=limits_of(table),
+        is_finite=table.about == "these-items",
+    )
+
+
+def _is_apart(difference: Estimate, between: float | None) -> bool:
+    """Whether a difference lies apart from that of the means by more than half of its half-width."""
+    value, low, high = difference.value, difference.low, difference.high
+    if between is None or value is None or low is None or high is None:
+        return False
+    return abs(value - between) > (high - low) / 4
+
+
+def _slopes_of(table: LabelledTable, entries: Sequence[Entry]) -> tuple[Sequence[float | None], ...]:
+    """The scores of each judge of a panel, where the system's mean has a slope for each."""
+    if not table.judges:
+        return ()
+    groups = None if table.about == "these-items" else table.groups([entry.row for entry in entries])
+    if not has_slopes([entry.label for entry in entries], len(table.judges), groups):
+        return ()
+    return tuple([entry.of_judge(judge) for entry in entries] for judge in table.judges)
 
 
 def _side(
@@ -96,14 +141,14 @@ def _side(
     return (
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
-        [str(cluster_of(entry.row.group, entry.row.item)) for entry in entries],
+        [entry.row.cluster for entry in entries],
         probabilities_of(entries),
     )
 
 
 def _n_labelled(entries: Sequence[Entry]) -> int:
     """The independent observations with a label: groups, and items without a group."""
-    return len({cluster_of(entry.row.group, entry.row.item) for entry in entries if entry.label is not None})
+    return len({entry.row.cluster for entry in entries if entry.label is not None})
 
 
 def _simultaneous(

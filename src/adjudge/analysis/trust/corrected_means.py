@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from ...records import Estimate
-from ...stats import Corrected, Plan, labels_needed, ppi_mean, ppi_stratified
+from ...stats import Corrected, LabelPlan, labels_needed, ppi_mean, ppi_panel, ppi_stratified
 from ...stats.arrays import with_caution, within
 from ...words import listed
-from ..labels.by_system import Entry, entries_by_system, limits_of, probabilities_of
-from ..labels.labelled import LabelledTable
+from ..labels.by_system import entries_by_system, limits_of, probabilities_of
+from ..labels.labelled import Entry, LabelledTable
 from .card import CorrectedMean
 from .estimates import undefined_items
 from .words.sentences import OF_SYSTEMS
@@ -46,7 +46,7 @@ def gap_limits(table: LabelledTable) -> tuple[float, float] | None:
     return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
 
 
-def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
+def corrected_means(table: LabelledTable) -> dict[str, CorrectedMean]:
     """The corrected mean of each system that has a label."""
     limits = limits_of(table)
     return {
@@ -56,7 +56,7 @@ def corrected(table: LabelledTable) -> dict[str, CorrectedMean]:
     }
 
 
-def pooled(table: LabelledTable) -> CorrectedMean | None:
+def pooled_mean(table: LabelledTable) -> CorrectedMean | None:
     """The corrected mean over all systems; none for choices, where it would be one half, or for a single
     system.
 
@@ -70,8 +70,12 @@ def pooled(table: LabelledTable) -> CorrectedMean | None:
     return corrected_mean(_over_all_systems(table), table)
 
 
-def _without_labels(by_system: Mapping[str, Sequence[Entry]]) -> list[str]:
+def systems_without_labels(table: LabelledTable) -> list[str]:
     """The systems of which fewer than two items have a label."""
+    return _without_labels(entries_by_system(table))
+
+
+def _without_labels(by_system: Mapping[str, Sequence[Entry]]) -> list[str]:
     return [
         system
         for system, entries in by_system.items()
@@ -103,6 +107,17 @@ def _over_all_systems(table: LabelledTable) -> Corrected:
 
 
 def _ppi(table: LabelledTable, entries: Sequence[Entry], limits: tuple[float, float] | None) -> Corrected:
+    """PPI++; of a panel with a slope for each of its judges, where the labels suffice."""
+    if table.judges and not table.classes:
+        return ppi_panel(
+            [entry.label for entry in entries],
+            [[entry.of_judge(judge) for entry in entries] for judge in table.judges],
+            clusters=table.groups([entry.row for entry in entries]),
+            probabilities=probabilities_of(entries),
+            limits=limits,
+            is_finite=table.about == "these-items",
+            pooled=[entry.judge for entry in entries],
+        )
     return ppi_mean(
         [entry.label for entry in entries],
         [entry.judge for entry in entries],
@@ -122,7 +137,7 @@ def corrected_mean(ppi: Corrected, table: LabelledTable) -> CorrectedMean:
     )  # fmt: skip
 
 
-def plans(table: LabelledTable, width: float | None) -> dict[str, Plan]:
+def plans(table: LabelledTable, width: float | None) -> dict[str, LabelPlan]:
     """System → labels needed for an interval of `width` around its corrected mean; empty without a width."""
     if width is None:
         return {}
@@ -132,6 +147,8 @@ def plans(table: LabelledTable, width: float | None) -> dict[str, Plan]:
             [entry.judge for entry in entries],
             width,
             table.groups([entry.row for entry in entries]),
+            probabilities=probabilities_of(entries),
+            is_finite=table.about == "these-items",
         )
         for system, entries in entries_by_system(table).items()
     }

@@ -29,7 +29,7 @@ from .card import (
 from .recommendation import with_recommendation
 from .replacement import replacement_verdict
 from .two_judges import adjusted_sentences, two_judges_sentence
-from .words.sentences import opening, sentences
+from .words.sentences import card_sentences, opening
 
 _YES = ("yes", "y", "true", "1", "right")
 
@@ -135,7 +135,7 @@ def _widen_criterion(card: CriterionCard, upper: float) -> CriterionCard:
     )
     verdict = replacement_verdict(wider.alt_test, wider.ceiling)
     wider = structs.replace(wider, verdict=verdict)
-    return structs.replace(wider, sentences=sentences(wider))
+    return structs.replace(wider, sentences=card_sentences(wider))
 
 
 class _Allowance:
@@ -245,7 +245,8 @@ class _Allowance:
     def constant(self, constant: BestConstant) -> BestConstant:
         corrected = self.mean(constant.corrected, limits=self.gaps)
         if constant.corrected is not constant.lead and self.width is not None:
-            # A score that is wrong by the whole scale changes a squared error by at most the square of the scale.
+            # A score that is wrong by the whole scale changes a squared error by at most the square of the
+            # scale.
             corrected = self.shifted(constant.corrected, self.upper * self.width**2)
         return structs.replace(constant, lead=self.mean(constant.lead, limits=self.gaps), corrected=corrected)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...render import offered_levels
 from ...stats import Probabilities, probability_quality
 from ..labels.labelled import LabelledItem, LabelledTable
 
@@ -36,7 +37,7 @@ def _events(
 ) -> tuple[list[float], list[bool | None]] | None:
     """For each item the probability of an event, and whether it happened."""
     scale = table.scale
-    levels = [] if scale is None or table.kind == "choices" else scale.values()
+    levels = [] if scale is None or table.kind == "choices" else offered_levels(scale)
     if table.kind == "scores" and len(levels) < 2:
         return None
     if len(levels) == 2:
@@ -57,7 +58,7 @@ def _is_answer(answer: str, row: LabelledItem, table: LabelledTable) -> bool:
     """Whether people gave this answer; the mean of several raters counts as the nearest level."""
     if table.kind == "choices":
         return answer == str(row.label)
-    levels = [] if table.scale is None else table.scale.values()
+    levels = [] if table.scale is None else offered_levels(table.scale)
     if not isinstance(row.label, int | float) or not levels:
         return False
     label = float(row.label)

@@ -11,16 +11,15 @@ from ...stats import (
     bounds,
     detectable_difference,
     equal_rates,
-    nearest,
+    nearest_levels,
     retest,
     spread,
     standard_error,
     wilson,
 )
-from ..labels.by_system import Entry, entries_by_system
-from ..labels.labelled import LabelledItem, LabelledTable, choices, numbers
+from ..labels.by_system import entries_by_system
+from ..labels.labelled import Entry, LabelledItem, LabelledTable, choices, numbers
 from ..run_view.criteria import levels_of
-from ..run_view.result_facts import cluster_of
 from .card import Quality, SystemFailures
 
 
@@ -29,7 +28,7 @@ def quality(table: LabelledTable) -> Quality:
     n_failed = sum(row.answer is None for row in table.rows)
     values = [value for value in numbers(row.answer for row in table.rows) if value is not None]
     levels = levels_of(table.scale)
-    by_level = nearest(values, levels) if levels else values
+    by_level = nearest_levels(values, levels) if levels else values
     counts = Counter(value for value in by_level if value is not None)
     choice_counts = Counter(
         choice for choice in choices(row.answer for row in table.rows) if choice is not None
@@ -93,7 +92,7 @@ def _failures_p(by_system: dict[str, list[Entry]]) -> float | None:
     return equal_rates(
         [[float(entry.judge is None) for entry in entries] for entries in by_system.values()],
         [
-            [number.setdefault(cluster_of(entry.row.group, entry.row.item), len(number)) for entry in entries]
+            [number.setdefault(entry.row.cluster, len(number)) for entry in entries]
             for entries in by_system.values()
         ],
     ).p

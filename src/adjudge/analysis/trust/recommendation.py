@@ -1,11 +1,12 @@
 """Whether a judge can be used for a criterion: alone, only corrected with labels, not at all, or not known.
 
-One rule for every report, page and command. It says "alone" or "corrected" only where an interval of the judge
-card shows it; `docs/trust.md` has the rules in words.
+One rule for every report, page and command. It says "alone" or "corrected" only where an interval of the
+judge card shows it; `docs/trust.md` has the rules in words.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 from msgspec import structs
@@ -13,23 +14,26 @@ from msgspec import structs
 from ...stats.means import ALL_SAME, SAME_MEANS
 from ..labels.by_system import limits_of
 from ..labels.labelled import LabelledTable, numbers
-from .card import BestConstant, CriterionCard, Recommendation, Use
-from .words.recommendation import next_step, no_labels_step, reason_of
+from .card import BestConstant, Card, CriterionCard, Recommendation, Use
+from .words.recommendation import FROM_STORE, next_step, no_labels_step, reason_of
 
 TOLERANCE = 0.05
 """The share of the scale within which the bias of a judge that is used alone has to lie."""
 
 
 ENOUGH_LABELS = 100
-"""With so many independent labelled items, a judge that is not shown to beat the best constant is not usable."""
+"""With so many independent labelled items, a judge that is not shown to beat the best constant is not
+usable."""
 
 
 FEWEST_ITEMS = 10
-"""With fewer labelled items nothing is decided; a judge that gave the same answer to so many items is constant."""
+"""With fewer labelled items nothing is decided; a judge that gave the same answer to so many items is
+constant."""
 
 
 def recommend(card: CriterionCard, run: str = "") -> Recommendation:
-    """What the numbers of the card allow; `run` is the name that commands know it by, empty for other scores."""
+    """What the numbers of the card allow; `run` is the name that commands know it by, empty for other
+    scores."""
     use = use_of(card)
     return Recommendation(use, reason_of(card, use), next_step(card, use, run, ENOUGH_LABELS))
 
@@ -44,8 +48,19 @@ def with_recommendation(card: CriterionCard, run: str) -> CriterionCard:
     return structs.replace(card, recommendation=recommend(card, run))
 
 
+def with_labels_of_file(card: Card, path: str) -> Card:
+    """The card with commands that read the labels from a file, which are not in the store."""
+    criteria = {}
+    for name, about in card.criteria.items():
+        step = about.recommendation.next.replace(FROM_STORE, f"--labels {shlex.quote(path)}")
+        found = structs.replace(about.recommendation, next=step)
+        criteria[name] = structs.replace(about, recommendation=found)
+    return structs.replace(card, criteria=criteria)
+
+
 def bias_tolerance(table: LabelledTable) -> float | None:
-    """The bias that does not matter; where the scale is unknown, of the range of the ratings, which is narrower."""
+    """The bias that does not matter; where the scale is unknown, of the range of the ratings, which is
+    narrower."""
     if table.kind == "choices" or not table.is_same_scale:
         return None
     limits = limits_of(table)
@@ -60,7 +75,7 @@ def use_of(card: CriterionCard) -> Use:
     n_compared = card.n_labelled - card.n_failed
     if not n_compared:
         return "unknown"
-    if is_constant(card):
+    if gives_one_answer(card):
         return "no"
     if n_compared < FEWEST_ITEMS:
         return "unknown"
@@ -72,7 +87,7 @@ def use_of(card: CriterionCard) -> Use:
     return "no" if is_shown is False else "unknown"
 
 
-def is_constant(card: CriterionCard) -> bool:
+def gives_one_answer(card: CriterionCard) -> bool:
     """Whether the judge gave one answer to all items."""
     n_answers = card.quality.n - card.quality.n_failed
     counts = card.quality.counts
@@ -90,8 +105,8 @@ def has_small_bias(card: CriterionCard) -> bool:
 
 
 def _ends_of_bias(card: CriterionCard) -> Iterable[float] | None:
-    """The interval of the bias. Where all labelled items have the same bias, one that is larger by the whole scale may
-    be among the others with the share that n items are still likely to miss.
+    """The interval of the bias. Where all labelled items have the same bias, one that is larger by the whole
+    scale may be among the others with the share that n items are still likely to miss.
     """
     bias, constant = card.bias, card.constant
     if bias.value is None or card.tolerance is None:
@@ -105,10 +120,11 @@ def _ends_of_bias(card: CriterionCard) -> Iterable[float] | None:
 
 
 def beats_constant(card: CriterionCard) -> bool | None:
-    """Whether the judge, once labels have removed its mean bias, agrees better with people than the best constant;
-    none where the labels are too few to say.
+    """Whether the judge, once labels have removed its mean bias, agrees better with people than the best
+    constant; none where the labels are too few to say.
 
-    On another scale than the labels only the order of the items can agree, which a constant answer does not have.
+    On another scale than the labels only the order of the items can agree, which a constant answer does not
+    have.
     """
     if card.constant is None:
         return _is_above_zero(card)

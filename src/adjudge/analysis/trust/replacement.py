@@ -1,4 +1,5 @@
-"""Whether the judge can replace a human rater: the alternative annotator test, and the verdict of the card."""
+"""Whether the judge can replace a human rater: the alternative annotator test, and the verdict of the
+card."""
 
 from __future__ import annotations
 

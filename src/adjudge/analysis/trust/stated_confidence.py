@@ -8,7 +8,8 @@ from ..run_view.criteria import levels_of
 
 
 def stated_confidence(table: LabelledTable, seed: int) -> Confidence | None:
-    """The calibration of stated confidence; right means the nearest level of the label, or the same choice."""
+    """The calibration of stated confidence; right means the nearest level of the label, or the same
+    choice."""
     rows = [row for row in table.labelled() if row.answer is not None]
     levels = levels_of(table.scale)
     if not any(row.confidence is not None for row in rows) or not table.is_same_scale:

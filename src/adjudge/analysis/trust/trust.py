@@ -12,25 +12,30 @@ from typing import TypedDict, Unpack
 from msgspec import structs
 
 from ...data import read_labels, read_scores
+from ...data.label_scales import Ends
 from ...data.labels import LabelFile
 from ...engine import Run
 from ...errors import DataError
-from ...records import Label, Result, Scale
+from ...records import Item, Label, Result, Scale
 from ...stats import Resample
-from ...store import Store, open_store
+from ...store import RunRow, Store, open_store
+from ...store.browsing import items_at
 from ...words import count
 from ..labels.judged_texts import of_judged_texts, other_texts_note
 from ..labels.labelled import About
-from ..labels.read import read_labels_for
-from ..run_view.attributes import attributes_of
+from ..labels.read import label_scales, labels_of_runs, read_labels_for
+from ..labels.unusable_labels import check_scales
+from ..run_view.attributes import attributes_and_texts
 from ..run_view.criteria import by_criterion
 from ..run_view.given_results import view_of_results
-from ..run_view.panel import side_by_side
+from ..run_view.panel import as_one_panel
 from ..run_view.run_view import RunView
 from ..run_view.tabulate import tabulate
 from .card import Card
 from .judge_card import judge_card
 from .misread import misread_share, with_misread
+from .recommendation import with_labels_of_file
+from .text_baseline import with_text
 
 
 class CardSettings(TypedDict, total=False):
@@ -44,6 +49,8 @@ class CardSettings(TypedDict, total=False):
     epsilon: float
     by: Sequence[str]
     about: About
+    margin: float | None
+    label_scale: Ends | None
 
 
 def trust(
@@ -72,19 +79,26 @@ def _card(
     **settings: Unpack[CardSettings],
 ) -> Card:
     given = LabelFile(tuple(labels)) if labels is not None and not isinstance(labels, str | Path) else None
+    ends = settings.get("label_scale")
     if isinstance(source, Run):
         with open_store(source.store, write=False) as store:
             others = [versus] if isinstance(versus, str) else versus or ()
             views = views_of_judges(store, [source.name, *others])
-            label_file = read_labels_for(views, labels) if isinstance(labels, str | Path) else given
-            return card_of_views(store, views, label_file, **settings)
-    label_file = read_labels(labels) if isinstance(labels, str | Path) else given
+            known = [(criterion, scale) for view in views for (_, criterion), scale in view.scales.items()]
+            if given is not None:
+                check_scales(given.labels, label_scales(known, ends))
+            path = labels if isinstance(labels, str | Path) else None
+            label_file = given if path is None else read_labels_for(views, path, label_scale=ends)
+            return card_of_views(store, views, label_file, must_match=True, with_panel=True, **settings)
+    allowed = label_scales((scales or {}).items(), ends)
+    label_file = read_labels(labels, scales=allowed) if isinstance(labels, str | Path) else given
     if versus is not None:
         raise DataError("versus names a run; give the results of both judges in one list instead.")
     if label_file is None:
         raise DataError("Results alone make no judge card. Give labels: a file, or a list of Label.")
+    check_scales(label_file.labels, allowed)
     view = view_of_results(source, by_criterion(scales))
-    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, must_match=True, **settings)
 
 
 def view_of_scores(
@@ -93,29 +107,18 @@ def view_of_scores(
     *,
     renames: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
-    label_scale: tuple[float, float] | None = None,
     form: str = "auto",
 ) -> RunView:
     """The view of scores made with another tool, in the form `form`.
 
-    `scale` is the scale of the scores, higher is better; with `label_scale` they are rescaled to that of the
-    labels. Scores and labels that both name no criterion, or one of them one, are about the same one.
+    `scale` is the scale of the scores, higher is better. Scores and labels that both name no criterion, or
+    one of them one, are about the same one.
     """
     named = {label.criterion for label in labels if label.criterion}
     only = named.pop() if len(named) == 1 else "score"
     results = read_scores(path, renames, criterion=only, form=form)
-    if scale is not None and label_scale is not None:
-        (low, high), (label_low, label_high) = scale, label_scale
-        factor = (label_high - label_low) / (high - low)
-        results = tuple(
-            structs.replace(result, value=label_low + (result.value - low) * factor)
-            if result.value is not None
-            else result
-            for result in results
-        )
-    given = label_scale or scale
     scales = (
-        None if given is None else dict.fromkeys((row.criterion for row in results), Scale(*given, given[1]))
+        None if scale is None else dict.fromkeys((row.criterion for row in results), Scale(*scale, scale[1]))
     )
     return view_of_results(results, by_criterion(scales), name=Path(path).name)
 
@@ -135,15 +138,24 @@ def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
 
 
 def card_of_views(
-    store: Store, views: Sequence[RunView], label_file: LabelFile | None, **settings: Unpack[CardSettings]
+    store: Store,
+    views: Sequence[RunView],
+    label_file: LabelFile | None,
+    *,
+    must_match: bool = False,
+    with_panel: bool = False,
+    **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of several runs as several judges, with the labels of a file or those in the
     store.
 
-    The labels of a file replace those in the store: they may be the same, and would count twice.
+    The labels of a file replace those in the store: they may be the same, and would count twice. With
+    `must_match`, labels of which none belongs to a score are an error. `with_panel` adds the card of all
+    judges
+    of one run as one.
     """
-    stored = [label for view in views if view.run is not None for label in store.labels(view.run)]
     runs = [view.run for view in views if view.run is not None]
+    stored = labels_of_runs(store, [run.name for run in runs])
     labels = of_judged_texts(store, runs, label_file or LabelFile(tuple(stored)))
     notes = [note for view in views for note in view.notes()]
     if note := other_texts_note(labels):
@@ -162,16 +174,41 @@ def card_of_views(
             f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
             f"adjudge sample {name} -n 50 -o labels.csv"
         )
-    by = settings.get("by", ())
     views = [
-        view
-        if view.run is None
-        else structs.replace(view, attributes=attributes_of(store.items(view.run), by))
+        with_attributes(view, items_to_read(store, view.run, view, labels.labels), labels.labels, settings)
+        if view.run
+        else view
         for view in views
     ]
     reviews = [review for view in views if view.run is not None for review in store.reviews(view.run)]
-    card = judge_card(side_by_side(views), labels.labels, n_empty=labels.n_empty, reviews=reviews, **settings)
+    card = judge_card(
+        as_one_panel(views),
+        labels.labels,
+        n_empty=labels.n_empty,
+        reviews=reviews,
+        must_match=must_match,
+        with_panel=with_panel and len(views) == 1 and len(views[0].tally.models) > 1,
+        **settings,
+    )
+    if label_file is not None and label_file.path:
+        card = with_labels_of_file(card, label_file.path)
     return structs.replace(card, notes=(*notes, *card.notes))
+
+
+def items_to_read(store: Store, run: RunRow, view: RunView, labels: Sequence[Label]) -> Iterable[Item]:
+    """The labelled items; all of them where only their differences show which field is judged."""
+    named = dict.fromkeys(label.item for label in labels)
+    items = list(items_at(store, run, sorted(view.seqs[item] for item in named if item in view.seqs)))
+    return items if all("response" in item.fields for item in items) else store.items(run)
+
+
+def with_attributes(
+    view: RunView, items: Iterable[Item], labels: Sequence[Label], settings: CardSettings
+) -> RunView:
+    """The view with what the card reads of the items: fields, lengths, and the texts of labelled ones."""
+    wanted = with_text([label.item for label in labels])
+    attributes, texts = attributes_and_texts(items, settings.get("by", ()), wanted)
+    return structs.replace(view, attributes=attributes, texts=texts)
 
 
 def _identity(label: Label) -> tuple[object, ...]:

@@ -11,9 +11,12 @@ from msgspec import structs
 from ...records import Estimate
 from ...results.combine import Kind
 from ...stats import (
+    Equivalence,
     TwoJudges,
     adjusted,
     compare_judges,
+    equivalence,
+    equivalent_together,
     exact_agreement,
     mcnemar_of,
     mean_interval,
@@ -22,15 +25,26 @@ from ...stats import (
 )
 from ...stats.two_judges import Test
 from ...words import count, interval, number, p_phrase
+from ..equivalence import equivalence_interval
 from ..labels.labelled import LabelledTable, numbers
+from ..significance import SIGNIFICANCE
 from .card import JudgePair, Resampling, Sentence
+
+AGREEMENT_MARGIN = 0.05
+"""A difference in agreement with people below this does not matter, unless a margin is given."""
+
 
 MOST_JUDGES = 4
 """Up to this many judges, every two are compared; with more, each only with the first."""
 
 
-def two_judges(tables: Mapping[str, LabelledTable], resampling: Resampling) -> tuple[JudgePair, ...]:
-    """Compare every two judges of a criterion. A judge is a model with a protocol."""
+def two_judges(
+    tables: Mapping[str, LabelledTable], resampling: Resampling, margin: float = AGREEMENT_MARGIN
+) -> tuple[JudgePair, ...]:
+    """Compare every two judges of a criterion. A judge is a model with a protocol.
+
+    `margin` is the difference in agreement that does not matter.
+    """
     by_criterion: dict[tuple[str, Kind], list[str]] = defaultdict(list)
     for name, table in tables.items():
         if table.labelled():
@@ -40,7 +54,7 @@ def two_judges(tables: Mapping[str, LabelledTable], resampling: Resampling) -> t
         for (criterion, kind), names in by_criterion.items()
         for pair in adjusted_sentences(
             [
-                _two_judges(criterion, first, second, tables, resampling, kind)
+                _with_equivalence(_two_judges(criterion, first, second, tables, resampling, kind), margin)
                 for first, second in combinations(names, 2)
                 if len(names) <= MOST_JUDGES or first == names[0]
             ]
@@ -55,17 +69,38 @@ def adjusted_sentences(pairs: Sequence[JudgePair]) -> list[JudgePair]:
     if len(pairs) < 2:
         return list(pairs)
     tests = [pair.mcnemar or pair.result.permutation for pair in pairs]
+    each = [
+        Equivalence(AGREEMENT_MARGIN, None, None, "not shown")
+        if pair.equivalence is None
+        else pair.equivalence
+        for pair in pairs
+    ]
+    verdicts = equivalent_together(each)
     sentences = []
-    for pair, test, p in zip(pairs, tests, adjusted([test.p for test in tests]), strict=True):
+    for pair, equal, test, p in zip(
+        pairs, verdicts, tests, adjusted([test.p for test in tests]), strict=True
+    ):
         difference = pair.result.difference
         wider = simultaneous(difference, len(pairs), max(1, difference.n - 1))
         together = structs.replace(
             pair,
+            equivalence=equal,
             result=structs.replace(pair.result, difference=wider, permutation=structs.replace(test, p=p)),
             mcnemar=None if pair.mcnemar is None else structs.replace(pair.mcnemar, p=p),
         )
         sentences.append(two_judges_sentence(together))
-    return [structs.replace(pair, sentence=sentence) for pair, sentence in zip(pairs, sentences, strict=True)]
+    return [
+        structs.replace(pair, sentence=sentence, equivalence=equal)
+        for pair, sentence, equal in zip(pairs, sentences, verdicts, strict=True)
+    ]
+
+
+def _with_equivalence(pair: JudgePair, margin: float) -> JudgePair:
+    """The pair with its verdict on equivalence, which its sentence says as well."""
+    difference = pair.result.difference
+    equal = equivalence(difference, margin, max(1, difference.n - 1))
+    judged = structs.replace(pair, equivalence=equal)
+    return structs.replace(judged, sentence=two_judges_sentence(judged))
 
 
 def _two_judges(
@@ -150,14 +185,20 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
     )
     what = "Spearman" if judges.mcnemar is None else "exact agreement"
     start = f"On '{judges.criterion}' ({count(difference.n, 'item')} that both answered)"
-    if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+    test = judges.mcnemar or versus.permutation
+    is_outside = difference.low is not None and difference.high is not None
+    is_outside = is_outside and not (difference.low or 0.0) <= 0 <= (difference.high or 0.0)
+    is_significant = is_outside if test.p is None else test.p <= SIGNIFICANCE
+    if not (is_outside and is_significant):
         evidence = (
             f"{what} {_value(versus.first)} and {_value(versus.second)}, difference "
             f"{interval(difference)}{_p(judges)}"
         )
+        is_equivalent = judges.equivalence is not None and judges.equivalence.verdict == "equivalent"
+        is_doubtful = is_outside != is_significant and not is_equivalent
+        doubt = f": {_DOUBT[is_outside]}" if is_doubtful else ""
         return Sentence(
-            f"{start}, {first} and {second} do not differ significantly in agreement with people "
-            f"({evidence}).",
+            f"{start}, {first} and {second} {_no_difference(judges)} ({evidence}){doubt}.",
             source,
         )
     evidence = (
@@ -167,6 +208,23 @@ def two_judges_sentence(judges: JudgePair) -> Sentence:
     return Sentence(
         f"{start}, {better} agrees significantly better with people than {worse} ({evidence}).", source
     )
+
+
+_DOUBT = {
+    True: "the interval excludes 0, but the test is not significant",
+    False: "the test is significant, but the interval includes 0",
+}
+"""Why a difference is not called significant although the interval, or else the test, says so."""
+
+
+def _no_difference(judges: JudgePair) -> str:
+    equal = judges.equivalence
+    if equal is not None and equal.verdict == "equivalent":
+        return (
+            f"are equivalent: their agreement with people differs by less than {equal.margin:g}"
+            f"{equivalence_interval(judges.result.difference, equal)}"
+        )
+    return "do not differ significantly in agreement with people"
 
 
 def _value(estimate: Estimate) -> str:

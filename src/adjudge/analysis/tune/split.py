@@ -35,8 +35,8 @@ def split_of(people: Mapping[str, float | str], groups: Mapping[str, str]) -> Sp
     wanted, locked = LOCKED_SHARE * len(people), list[str]()
     for unit in order:
         # A group that would leave less for the search part than it adds to the locked one stays with the
-        # search.
-        if len(locked) + len(units[unit]) / 2 <= wanted:
+        # search; so does the only group.
+        if len(locked) + len(units[unit]) / 2 <= wanted and len(units) > 1:
             locked += units[unit]
     inside = set(locked)
     return Split(

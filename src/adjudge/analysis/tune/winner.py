@@ -2,15 +2,15 @@
 the start.
 
 The winner is chosen on the search part. Only its comparison with the start is made on the locked part, so
-choosing among many candidates cannot make a gain. The k-th look at the same locked labels is tested at 0.05 /
-(k (k + 1)), one-sided: 2.5 % at the first, 5 % over all looks that there will ever be.
+choosing among many candidates cannot make a gain. Tests are one-sided, and the levels of all looks at the
+same locked labels add up to 2.5 %: 2.25 % for the first, 0.25 % / (k (k - 1)) for the k-th.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from statistics import NormalDist, fmean, pvariance
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from statistics import NormalDist, fmean
 
 from ...data.judge_answers import JudgeAnswer
 from ...errors import DataError
@@ -19,11 +19,12 @@ from ...stats.arrays import undefined
 from ...stats.means import mean_interval
 from ...stats.paired_gain import paired_gain
 from ...stats.proportions import wilson
+from ...words import count
 from ..labels.people import first_by_item, people_of
 from .split import LOCKED_SHARE, Split, split_of
 from .tuning import Locked, Tuning
 
-ALPHA = 0.05
+FIRST_LOOK, LATER_LOOKS = 0.0225, 0.0025
 _POWER = 0.8
 _FEWEST = 10
 
@@ -33,7 +34,7 @@ Agreements = Mapping[str, Mapping[str, float]]
 
 def level_of(look: int) -> float:
     """The one-sided level of the k-th look."""
-    return ALPHA / (look * (look + 1))
+    return FIRST_LOOK if look == 1 else LATER_LOOKS / (look * (look - 1))
 
 
 def tuned(
@@ -44,8 +45,12 @@ def tuned(
     *,
     start: str | None = None,
     criterion: str | None = None,
+    left_out: Collection[str] = (),
 ) -> Tuning:
-    """The winner of the candidates; `count_look` records that the locked labels of a hash are opened."""
+    """The winner of the candidates; `count_look` records that the locked labels of a hash are opened.
+
+    Items that are `left_out` were shown to a candidate: none is compared on them.
+    """
     names = list(dict.fromkeys(answer.judge for answer in answers))
     first = start if start is not None else names[0]
     if first not in names:
@@ -63,12 +68,13 @@ def tuned(
         )
     groups = first_by_item((answer.item, answer.group) for answer in answers)
     split = split_of(known, groups)
+    split = split._replace(search=tuple(item for item in split.search if item not in left_out))
     agreements = agreements_of(answers, known, names)
     prices = _prices(answers, names)
     search = {name: _estimate(agreements[name], split.search, groups) for name in names}
     winner = _winner(search, names, first, prices)
     unused = len(people) - len(known)
-    notes = (f"{unused} labelled items have no scores and are not used.",) if unused else ()
+    notes = (f"{count(unused, 'labelled item')} without scores: not used.",) if unused else ()
     gain, looks, claim, needed, detectable = _tested(
         agreements, split, groups, first, winner, count_look, n_looks
     )
@@ -105,7 +111,7 @@ def _agreement(answer: float | str | None, label: float | str, width: float) -> 
 
 def _estimate(agreements: Mapping[str, float], items: Sequence[str], groups: Mapping[str, str]) -> Estimate:
     values = [agreements[item] for item in items]
-    clusters = [groups.get(item, ("", item)) for item in items] if groups else None
+    clusters = _clusters(items, groups)
     if clusters is None and all(value in (0.0, 1.0) for value in values):
         return wilson(sum(values), len(values), name="agreement")
     return mean_interval(values, clusters, limits=(0.0, 1.0), name="agreement")
@@ -133,7 +139,9 @@ def _winner(
 def _frontier(search: Mapping[str, Estimate], prices: Mapping[str, float]) -> tuple[str, ...]:
     frontier: list[str] = []
     best = -math.inf
-    for name in sorted(prices, key=lambda name: (prices[name], -(search[name].value or 0.0))):
+    # A third of the price of three samples is that of one but for its last digits.
+    rounded = {name: float(f"{price:.9g}") for name, price in prices.items()}
+    for name in sorted(rounded, key=lambda name: (rounded[name], -(search[name].value or 0.0))):
         if (value := search[name].value or 0.0) > best:
             frontier.append(name)
             best = value
@@ -150,32 +158,54 @@ def _tested(
     n_looks: Callable[[str], int],
 ) -> tuple[Estimate, int, bool, int | None, float | None]:
     """The gain on the locked part, how often it was looked at, and what that shows."""
+    n_locked = len(split.locked)
     if winner == start:
         reason = "the start agrees best on the search part, so the locked part was not opened"
         looks = n_looks(split.digest)
-        spread = max(_spread(_differences(agreements, name, start, split.search)) for name in agreements)
-        smallest = _detectable(spread, len(split.locked), level_of(looks + 1))
-        return undefined(reason, n=len(split.locked), unit="item"), looks, False, None, smallest
+        spreads = [
+            _spread(_differences(agreements, name, start, split.search), _clusters(split.search, groups))
+            for name in agreements
+            if name != start
+        ]
+        smallest = _detectable(max(spreads), n_locked, level_of(looks + 1)) if spreads else None
+        return undefined(reason, n=n_locked, unit="item"), looks, False, None, smallest
     looks = count_look(split.digest)
     level = level_of(looks)
     differences = _differences(agreements, winner, start, split.locked)
-    clusters = [groups.get(item, ("", item)) for item in split.locked] if groups else None
+    clusters = _clusters(split.locked, groups)
     gain = paired_gain(differences, level, clusters)
     claim = gain.p is not None and gain.p <= level
-    spread = _spread(differences)
+    spread = _spread(differences, clusters)
     value = gain.estimate.value or 0.0
-    needed = None if claim or value <= 0 else _needed(spread, value, level)
-    return gain.estimate, looks, claim, needed, _detectable(spread, len(split.locked), level)
+    n_labels = n_locked + len(split.search)
+    # A sign test of fewer groups shows nothing, however large the gain is.
+    enough = len(set(clusters or range(n_locked))) / math.log2(1 / level)
+    needed = None if claim or value <= 0 else _needed(spread, value, level, n_labels / min(1.0, enough))
+    return gain.estimate, looks, claim, needed, _detectable(spread, n_locked, level) if enough >= 1 else None
+
+
+def _clusters(items: Sequence[str], groups: Mapping[str, str]) -> list[Hashable] | None:
+    """What each item shares with others; none where no item has a group."""
+    return [groups.get(item, ("", item)) for item in items] if groups else None
 
 
 def _differences(agreements: Agreements, first: str, second: str, items: Sequence[str]) -> list[float]:
     return [agreements[first][item] - agreements[second][item] for item in items]
 
 
-def _spread(differences: Sequence[float]) -> float:
-    """The standard deviation; with one difference of 1 more than there are, so that none is not certainty."""
+def _spread(differences: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float:
+    """The standard deviation that gives the standard error of the mean over items, from sums over groups.
+
+    With one difference of 1 more than there are, so that none is not certainty.
+    """
     n = len(differences)
-    return math.sqrt((n * pvariance(differences) + 1) / (n + 1)) if n else 1.0
+    if not n:
+        return 1.0
+    mean = fmean(differences)
+    sums: dict[Hashable, float] = {}
+    for unit, difference in zip(clusters or range(n), differences, strict=True):
+        sums[unit] = sums.get(unit, 0.0) + difference - mean
+    return math.sqrt((math.fsum(value**2 for value in sums.values()) + 1) / (n + 1))
 
 
 def _quantiles(level: float) -> float:
@@ -186,8 +216,8 @@ def _detectable(spread: float, n: int, level: float) -> float | None:
     return min(1.0, _quantiles(level) * spread / math.sqrt(n)) if n else None
 
 
-def _needed(spread: float, gain: float, level: float) -> int:
-    """Labels in all, of which the locked part is a share, in round numbers."""
-    n = (_quantiles(level) * spread / gain) ** 2 / LOCKED_SHARE
-    digits: int = 10 ** max(0, int(math.log10(max(n, 1.0))) - 1)
+def _needed(spread: float, gain: float, level: float, least: float) -> int:
+    """Labels in all, of which the locked part is a share, in round numbers; never fewer than `least`."""
+    n = max((_quantiles(level) * spread / gain) ** 2 / LOCKED_SHARE, least)
+    digits: int = 10 ** max(0, int(math.log10(n)) - 1)
     return math.ceil(n / digits) * digits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...sections import SHARES, Column, Section, Value, notices
+from ...sections import SHARES, Column, Section, Value, how_to_read, notices
 from ...words import NO_VALUE, count, interval, interval_cell, number
 from .tuning import Tuning
 
@@ -14,7 +14,7 @@ MEANING = (
     "candidates looks better on the labels that chose it.",
     "Agreement: share of items with the same choice or class as people (a tie against a or b is a "
     "disagreement); of scores, 1 - distance / range. Each further look at the same locked labels "
-    "needs stronger evidence: the k-th is tested at 5 % / (k (k + 1)).",
+    "needs stronger evidence: the first is tested at 2.25 %, the k-th at 0.25 % / (k (k - 1)).",
     "On the frontier: no other candidate is cheaper and agrees better. The winner replaces nothing "
     "by itself.",
 )
@@ -34,7 +34,7 @@ def tune_sections(tuning: Tuning) -> Iterator[Section]:
     rows = tuple(_row(tuning, name) for name in best_first)
     title = f"Candidates on the search part ({count(n_search, 'label')})"
     yield Section(title, (), columns, rows).filled()
-    yield Section("How to read this", MEANING, is_detail=True)
+    yield how_to_read(*MEANING, is_detail=True)
 
 
 def _answer(tuning: Tuning) -> Iterator[str]:

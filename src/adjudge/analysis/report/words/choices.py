@@ -26,9 +26,8 @@ def pair_sections(summary: Summary) -> Iterator[Section]:
     """One section for each criterion that is decided by a choice, then the position bias."""
     for criterion, pairs in summary.pairs.items():
         line = "choice between two responses; a tie counts as half a win"
-        yield Section(
-            short_name(criterion), (line,), pair_columns(()), tuple(pair_row(pair) for pair in pairs)
-        )
+        rows = tuple(pair_row(pair) for pair in pairs)
+        yield Section(short_name(criterion), (line,), pair_columns(()), rows, criterion=criterion)
     yield from _order(summary)
 
 

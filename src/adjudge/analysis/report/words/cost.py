@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....sections import Section
-from ....words import count, duration
+from ....words import count, duration, price
 from ..summary import Summary
 
 
@@ -26,10 +26,12 @@ def cost_text(summary: Summary) -> str:
     if summary.n_cached:
         calls += f" ({summary.n_cached:,} from the cache)"
     if summary.n_reasks:
-        price = f", ${summary.reasks_usd:,.4f}" if summary.cost_usd is not None else ""
-        calls += f", {count(summary.n_reasks, 're-ask')} among them{price}"
+        of_reasks = f", {price(summary.reasks_usd)}" if summary.cost_usd is not None else ""
+        calls += f", {count(summary.n_reasks, 're-ask')} among them{of_reasks}"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
-    cost = "cost unknown (no price given)" if summary.cost_usd is None else f"${summary.cost_usd:,.4f}"
+    if summary.cached_tokens:
+        tokens += f" ({summary.cached_tokens:,} from the provider's prompt cache)"
+    cost = "cost unknown (no price given)" if summary.cost_usd is None else price(summary.cost_usd)
     if summary.cost_usd == 0 and not summary.n_unpriced:
         cost = "free"
     if summary.cost_usd is not None and summary.n_unpriced:
@@ -37,7 +39,9 @@ def cost_text(summary: Summary) -> str:
     if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
         cost += ", paid earlier"
     elif summary.cost_usd and summary.paid_earlier_usd:
-        cost += f", ${summary.paid_earlier_usd:,.4f} of it paid earlier"
+        cost += f", {price(summary.paid_earlier_usd)} of it paid earlier"
+    if saved := summary.cache_saved_usd or 0.0:
+        cost += f", {price(saved)} saved by the prompt cache" if saved > 0 else ""
     if summary.cost_usd and summary.price_dates:
         cost += f" (estimate: published prices of {', '.join(sorted(set(summary.price_dates.values())))})"
     return " · ".join([calls, tokens, cost, duration(summary.seconds)])

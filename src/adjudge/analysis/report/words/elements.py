@@ -16,7 +16,8 @@ ELEMENTS_MEANING = (
 
 
 def element_sections(summary: Summary) -> Iterator[Section]:
-    """What a protocol with steps has checked one by one: counts by verdict, and the mean over all elements."""
+    """What a protocol with steps has checked one by one: counts by verdict, and the mean over all
+    elements."""
     for criterion, systems in (summary.elements or {}).items():
         scale = summary.criteria[criterion].scale if criterion in summary.criteria else None
         verdicts = list(dict.fromkeys(verdict for entry in systems for verdict in entry.counts))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ....sections import Counts, Part, Section, Value
-from ....words import count, failures_text, percent_cell, share, status_text
-from ..summary import FailureShare, RungShare, Summary
+from ....words import count, failures_text, listed, percent_cell, share, status_text
+from ..summary import FailureShare, QuoteShare, RungShare, Summary
 
 _READINGS = {
     "strict": "exactly the requested format",
@@ -22,7 +22,7 @@ FAILURE_MEANING = (
 )
 
 
-STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply")
+STATUSES = ("unparsed", "out_of_range", "conflicting", "refused", "truncated", "no_reply", "skipped")
 
 
 def failure_sections(summary: Summary) -> Iterator[Section]:
@@ -51,15 +51,36 @@ def _parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
 
 def reading_sections(summary: Summary) -> Iterator[Section]:
     """How the replies of each judge were read, and their flags."""
-    rows = tuple((judge, *_rungs(rungs)) for judge, rungs in summary.rungs.items() if rungs)
+    has_quotes = any(isinstance(model.evidence, QuoteShare) for model in summary.models.values())
+    rows = tuple(
+        (judge, *_rungs(rungs), *((_quotes(summary, judge),) if has_quotes else ()))
+        for judge, rungs in summary.rungs.items()
+        if rungs
+    )
     if rows:
         rungs = {name for by_name in summary.rungs.values() for name in by_name}
         meaning = ". ".join(f"{name}: {text}" for name, text in _READINGS.items() if name in rungs)
-        notes = (f"{meaning}.",) if meaning and not rungs <= {"strict", "failed"} else ()
-        yield Section("How replies were read", (), ("judge", "how it was read", "n"), rows, notes=notes)
+        notes: tuple[str, ...] = (f"{meaning}.",) if meaning and not rungs <= {"strict", "failed"} else ()
+        if silent := summary.without_explanation or ():
+            verb = "answers" if len(silent) == 1 else "answer"
+            notes += (f"{listed(silent)} {verb} typed questions with probabilities, without an explanation.",)
+        columns = ("judge", "how it was read", "n", *(("quotes found",) if has_quotes else ()))
+        if has_quotes:
+            notes += (
+                "Quotes found: how many passages that the judge quotes are in the text that it judges.",
+            )
+        yield Section("How replies were read", (), columns, rows, notes=notes)
     if summary.flags:
         flags = [f"{flag}: {count(n, 'item')}" for flag, n in summary.flags.items()]
-        yield Section("Flags", (", ".join(flags),))
+        yield Section("Flags", (", ".join(flags),), kind="flags")
+
+
+def _quotes(summary: Summary, judge: str) -> str:
+    """10 of 12 (83 %); – where nothing could be checked."""
+    model = summary.models.get(judge)
+    if model is None or not isinstance(model.evidence, QuoteShare):
+        return "–"
+    return f"{model.evidence.n_grounded:,} of {model.evidence.n:,} ({share(model.evidence.share)})"
 
 
 def _rungs(rungs: Mapping[str, RungShare]) -> tuple[Value, str]:

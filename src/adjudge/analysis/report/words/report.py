@@ -4,12 +4,18 @@ run to its cost; the same for terminal, Markdown and HTML.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ....sections import Notice, Section
-from ....words import count, share
+from msgspec import structs
+
+from ....records import EMPTY_RESPONSE
+from ....sections import Notice, Section, how_to_read
+from ....words import count, failures_text, share
+from ...about import about_note
 from ...brief.brief import Brief
 from ...brief.words import brief_section
+from ...cascade.words import decided_text
 from ..summary import Summary
 from .choices import pair_sections
 from .cost import cost_sections
@@ -26,17 +32,21 @@ MEANING = (
 )
 
 
+_MOST_STATUSES = 3
+
+
 _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 
 
 def report_sections(
-    summary: Summary, values: Values | None = None, *, brief: Brief | None = None
+    summary: Summary, values: Values | None = None, *, brief: Brief | None = None, has_answer: bool = False
 ) -> tuple[Section, ...]:
-    """All sections of the report. `values` are scores to draw,
-    where they are known; `brief` is the run in one line.
+    """All sections of the report. `values` are scores to draw, where they are known; `brief` is the run in
+    one line. With `has_answer` they follow the first screen, which has the name of the run.
     """
+    head = _head(summary)
     return (
-        _head(summary),
+        structs.replace(head, title="The run", depth=2) if has_answer else head,
         *([] if brief is None else [brief_section(brief)]),
         *caution_sections(summary),
         *score_sections(summary, values),
@@ -46,7 +56,7 @@ def report_sections(
         *failure_sections(summary),
         *reading_sections(summary),
         *cost_sections(summary),
-        *how_to_read(summary),
+        *meaning_sections(summary),
     )
 
 
@@ -63,18 +73,23 @@ def _head(summary: Summary) -> Section:
     if summary.estimator:
         lines.append(f"estimator: {summary.estimator}")
     lines.append(f"judged: {size_text(summary)}")
+    if summary.cascade:
+        lines.append(decided_text(summary.cascade))
+    if summary.about == "these-items":
+        lines.append(about_note("Means"))
     if pooling := pooling_text(summary):
         lines.append(f"pooling: {pooling}")
     return Section(f"Report: {summary.run}" if summary.run else "Report", tuple(lines), depth=1)
 
 
-def caution_sections(summary: Summary) -> Iterator[Section]:
-    """The warnings."""
-    if summary.warnings:
+def caution_sections(summary: Summary, more: str = "") -> Iterator[Section]:
+    """The warnings, and one more that is not about the judge."""
+    if summary.warnings or more:
         severe = _severe_kinds(summary)
         in_order = sorted(summary.warnings, key=lambda warning: warning.kind not in severe)
         warned = tuple(Notice(warning.text, warning.kind in severe) for warning in in_order)
-        yield Section("Before you use these numbers", notices=warned)
+        others = (Notice(more),) if more else ()
+        yield Section("Before you use these numbers", notices=(*warned, *others))
 
 
 def _severe_kinds(summary: Summary) -> frozenset[str]:
@@ -82,10 +97,10 @@ def _severe_kinds(summary: Summary) -> frozenset[str]:
     return _SEVERE - {"incomplete"} if summary.status == "running" else _SEVERE
 
 
-def how_to_read(summary: Summary) -> Iterator[Section]:
+def meaning_sections(summary: Summary) -> Iterator[Section]:
     """What an interval means and what it does not."""
     if any(cell.low is not None for cells in summary.systems.values() for cell in cells.values()):
-        yield Section("How to read this", (MEANING,))
+        yield how_to_read(MEANING)
 
 
 def size_text(summary: Summary) -> str:
@@ -93,9 +108,30 @@ def size_text(summary: Summary) -> str:
     shown = [count(summary.n_items, "item")]
     if summary.systems:
         shown.append(count(len(summary.systems), "system"))
-    scores = count(summary.n_scores, "choice" if summary.pairs and not summary.systems else "score")
-    of_all = f" ({share(summary.n_failed / summary.n_scores)})" if summary.n_failed else ""
-    return " · ".join([*shown, f"{scores}, {summary.n_failed:,} failed{of_all}"])
+    noun = "choice" if summary.pairs and not summary.systems else "score"
+    scores = count(summary.n_scores - summary.n_failed, noun)
+    if n_empty := summary.flags.get(EMPTY_RESPONSE, 0):
+        shown.append(count(n_empty, "empty response"))
+    if summary.n_left_out:
+        shown.append(f"{count(summary.n_left_out, 'bad line')} skipped")
+    return " · ".join([*shown, f"{scores}, {_failed_text(summary)}"])
+
+
+def _failed_text(summary: Summary) -> str:
+    """How many failed, of how many, and the most frequent statuses."""
+    if not summary.n_failed:
+        return "0 failed"
+    of_all = f"{summary.n_failed:,} of {summary.n_scores:,} failed"
+    by_status: Counter[str] = Counter()
+    for failures in summary.failures_by_system.values():
+        by_status.update(failures.by_status)
+    # Choices and items that were left out are not counted by status.
+    known = by_status.total() == summary.n_failed
+    counts = dict(by_status.most_common(_MOST_STATUSES)) if known else {}
+    if n_others := sum(by_status.values()) - sum(counts.values()) if counts else 0:
+        counts["other" if n_others == 1 else "others"] = n_others
+    statuses = failures_text(counts)
+    return f"{of_all} ({share(summary.n_failed / summary.n_scores)}{': ' if statuses else ''}{statuses})"
 
 
 def pooling_text(summary: Summary) -> str:

@@ -42,6 +42,7 @@ def score_sections(summary: Summary, values: Values | None = None) -> Iterator[S
             score_columns(("system",), about.scale),
             rows,
             notes=tuple(note for note in notes if note),
+            criterion=criterion,
         )
     yield from _correlations(summary)
 
@@ -67,7 +68,12 @@ def _shares_section(criterion: str, scale: Scale, cells: Mapping[str, Cell]) -> 
     columns = ("system", "label", Column("share [95 % CI]", SHARES), "chosen", "n", "failed", "remark")
     notes = [groups_text(cells.values())]
     return Section(
-        criterion, (scale_text(scale),), columns, tuple(rows), notes=tuple(note for note in notes if note)
+        criterion,
+        (scale_text(scale),),
+        columns,
+        tuple(rows),
+        notes=tuple(note for note in notes if note),
+        criterion=criterion,
     )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ....records import Estimate
-from ....sections import Axis, Column, Interval, Section, Value
+from ....sections import Axis, Column, DrawnInterval, Section, Value
 from ....stats import PartAgreement
 from ....words import NO_VALUE, interval, interval_cell
 from ..card import CriterionCard
+from .baseline import baseline_lines
 from .estimate_rows import COUNTS, estimate_row
 from .sentences import main_statistic
 
@@ -37,12 +38,14 @@ def agreement_section(card: CriterionCard) -> Section:
         rows.append(estimate_row((where, "pairwise accuracy"), card.pairwise.plain))
         rows.append(estimate_row((where, "… with tie calibration"), card.pairwise.held_out))
     columns = ("level", "statistic", _agreement_column(rows), *COUNTS)
-    return Section("Agreement with people", (), columns, tuple(rows), 3)
+    return Section("Agreement with people", tuple(baseline_lines(card)), columns, tuple(rows), 3)
 
 
 def _agreement_column(rows: Iterable[Sequence[Value]]) -> Column:
     """The axis ends at 1, and begins at 0 unless a value is below."""
-    marks = [mark for row in rows for value in row if isinstance(value, Interval) for mark in value.marks]
+    marks = [
+        mark for row in rows for value in row if isinstance(value, DrawnInterval) for mark in value.marks
+    ]
     is_below = any((end or 0.0) < 0 for mark in marks for end in (mark.value, mark.low))
     return Column("value [95 % CI]", Axis(-1.0 if is_below else 0.0, 1.0, 0.0))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from ....sections import Section, notices
+from ....sections import Section, how_to_read, notices
 from ....stats import ScoreInterval
 from ....words import count, number, percent, short_name
 from ..card import Card, CriterionCard
@@ -15,6 +15,7 @@ from .agreement import agreement_by_sections, agreement_section, rater_sections
 from .corrected import NO_DIFFERENCES, corrected_section, more_sections, simultaneity
 from .estimate_rows import sourced
 from .judges import best_judge_section, judges_section
+from .noise import noise_section
 from .quality import quality_section
 from .replacement import replacement_sections
 from .stop import stop_section
@@ -46,7 +47,9 @@ _MEANINGS = {
     "gwet": (
         "Gwet AC2: chance-corrected agreement with each rater, stable where nearly all answers are the same"
     ),
-    "soft_pairwise": "soft pairwise accuracy: 1 if judge and people are equally certain which of two systems is better",
+    "soft_pairwise": (
+        "soft pairwise accuracy: 1 if judge and people are equally certain which of two systems is better"
+    ),
 }
 
 
@@ -75,8 +78,10 @@ def trust_sections(card: Card) -> Iterator[Section]:
     if card.judges:
         yield judges_section(card)
     yield from (best_judge_section(best) for best in card.best if len(best.agreement) > 2)
+    if card.noise:
+        yield noise_section(card.noise)
     meanings = (*_meanings(card), f"Resampling unit: {card.resample}; seed {card.seed}")
-    yield Section("How to read this", meanings, is_detail=True)
+    yield how_to_read(*meanings, is_detail=True)
 
 
 def _meanings(card: Card) -> Iterator[str]:
@@ -103,7 +108,9 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
     raters = count(len(card.raters), "rater")
     about = f"{card.n_labelled} of {count(card.n_items, 'item')} labelled by {raters}; judge: {card.model}"
     opening = () if is_only else sourced(card.sentences)
-    yield Section(short_name(name), (about, *opening), notices=notices(card.notes))
+    yield Section(
+        short_name(name), (about, *opening), notices=notices(card.notes), kind="criterion", criterion=name
+    )
     if card.n_labelled:
         yield agreement_section(card)
         yield from rater_sections(card)
@@ -129,7 +136,8 @@ def _criterion(name: str, card: CriterionCard, is_only: bool) -> Iterator[Sectio
 
 
 def _details(card: CriterionCard) -> Iterator[Section]:
-    """The classes, the confusion matrix, agreement in parts of the items, and the interval of a single score."""
+    """The classes, the confusion matrix, agreement in parts of the items, and the interval of a single
+    score."""
     if isinstance(card.classes, dict):
         yield classes_section(card.classes)
     matrix = card.confusion

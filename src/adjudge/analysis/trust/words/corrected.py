@@ -10,14 +10,11 @@ from ....sections import Axis, Column, Section
 from ....stats.ppi_difference import LABELLED
 from ....words import NO_VALUE, count, interval, interval_cell, number
 from ..card import CorrectedMean, CriterionCard
-from .estimate_rows import estimate_row, label_count
+from .estimate_rows import estimate_row
+from .plan import plan_section
 from .probabilities import probability_sections
 
-NO_DIFFERENCES = (
-    "Not computed: systems share inputs, but have several responses to some of them or fewer than "
-    "three in common, so their responses cannot be paired one to one. adjudge rank compares the "
-    "judge's scores."
-)
+NO_DIFFERENCES = "Not computed: no system has a corrected mean."
 
 
 def simultaneity(card: CriterionCard) -> Iterator[str]:
@@ -58,26 +55,7 @@ def more_sections(card: CriterionCard) -> Iterator[Section]:
     if card.probabilities is not None:
         yield from probability_sections(card.probabilities)
     if card.plan:
-        planned = tuple(
-            (
-                name,
-                f"{plan.width:g}",
-                str(plan.n_labels),
-                label_count(plan.with_judge),
-                label_count(plan.without_judge),
-                plan.why,
-            )
-            for name, plan in card.plan.items()
-        )
-        heads = (
-            "system",
-            "interval width",
-            "labels so far",
-            "labels needed",
-            "needed without judge",
-            "remark",
-        )
-        yield Section("Labels needed", (), heads, planned, 3, is_detail=True)
+        yield plan_section(card)
 
 
 def corrected_section(
@@ -110,7 +88,7 @@ def corrected_section(
             str(mean.n_failed),
             _effective_labels(mean),
             mean.unit or NO_VALUE,
-            mean.reason,
+            mean.reason or ("" if count_of == "labels" else mean.caution),
         )
         for name, mean in means.items()
     )

@@ -23,8 +23,15 @@ def sourced(sentences: Iterable[Sentence]) -> tuple[Sourced, ...]:
     return tuple(Sourced(sentence.text, sentence.source) for sentence in sentences)
 
 
+_MOST_LABELS = 10_000
+"""More labels than this are not collected for one interval."""
+FAR = "far more than is practical"
+
+
 def label_count(n: int | None) -> str:
-    return NO_VALUE if n is None else f"{n:,}"
+    if n is None:
+        return NO_VALUE
+    return f"{n:,}" if n <= _MOST_LABELS else FAR
 
 
 def estimate_row(names: tuple[str, ...], estimate: Estimate) -> tuple[Value, ...]:

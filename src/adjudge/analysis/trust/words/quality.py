@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....sections import Section
-from ....stats import Retest
+from ....stats import InformativeFailures, Retest
 from ....words import NO_VALUE, count, interval, number, percent_cell, share, status_text
 from ..card import CriterionCard
 from .probabilities import probability_line
@@ -53,10 +53,24 @@ def _spread_lines(card: CriterionCard) -> Iterator[str]:
             "Smallest detectable difference between two systems (80 % power): "
             f"{number(quality.minimum_detectable)}"
         )
+    if card.informative_failures is not None:
+        yield from _failure_lines(card.informative_failures)
     if card.confidence is not None:
         yield f"Calibration error of the stated confidence: {interval(card.confidence.error)}"
     if card.probabilities is not None:
         yield probability_line(card.probabilities)
+
+
+def _failure_lines(failures: InformativeFailures) -> Iterator[str]:
+    """People's labels where the judge failed, and where it did not."""
+    failed, others, difference = failures.failed, failures.others, failures.difference
+    why = f" ({difference.reason})" if difference.reason else ""
+    yield (
+        f"Mean label of items on which the judge failed: {interval(failed)} (n={failed.n}), of the others "
+        f"{interval(others)} (n={others.n}); difference {interval(difference, is_difference=True)}{why}"
+    )
+    if failures.imputed.value is not None:
+        yield f"The judge's mean with failures imputed from labels: {interval(failures.imputed)}"
 
 
 def _retest_lines(retest: Retest) -> Iterator[str]:

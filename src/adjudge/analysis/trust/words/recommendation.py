@@ -1,11 +1,14 @@
-"""Whether the judge can be used, in words: the verdict sentence, its reason with the numbers, and the next step."""
+"""Whether the judge can be used, in words: the verdict sentence, its reason with the numbers, and the next
+step."""
 
 from __future__ import annotations
 
+import shlex
+
 from ....records import Estimate
-from ....words import count, interval, number, share
+from ....words import count, interval, number, percent, share
 from ..card import CriterionCard, Use
-from .sentences import agreement_of, leniency
+from .sentences import agreement_of, leniency, of_systems
 
 FIRST_LABELS = 50
 """How many items to label first."""
@@ -17,8 +20,15 @@ BETTER_CORRECTED = "without its bias it does better than any constant answer"
 NOT_BETTER = "it is not shown to do better than a constant answer"
 
 
+FROM_STORE = "--labels store"
+
+
 def verdict_sentence(judge: str, criterion: str, use: Use) -> str:
-    """The answer that a reader repeats: may this judge be used for this criterion?"""
+    """The answer that a reader repeats: may this judge be used for this criterion?
+
+    The alias `judge`, which `adjudge init` writes, needs an article.
+    """
+    judge = "the judge" if judge == "judge" else judge
     sentences = {
         "alone": f"Use {judge} alone for {criterion}.",
         "corrected": f"Use {judge} for {criterion} only with means corrected by human labels.",
@@ -46,9 +56,17 @@ def agreement_parts(card: CriterionCard) -> list[str]:
     if card.kind == "choices":
         what = "items" if card.is_nominal else "pairs"
         beside = "" if people is None else f", people with each other on {_share(people)}"
-        return [f"it agrees with people on {_share(judge)} of {what}{beside}"]
+        return [
+            f"it agrees with people on {_with_ends(judge, percent(judge), _share(judge))} of {what}{beside}"
+        ]
     beside = "" if people is None else f", people with each other {number(people.value or 0.0)}"
-    return [f"it agrees with people {number(judge.value)} (Spearman){beside}"]
+    shown = _with_ends(judge, interval(judge), number(judge.value))
+    return [f"it agrees with people {shown} (Spearman){beside}"]
+
+
+def _with_ends(estimate: Estimate, interval_text: str, text: str) -> str:
+    """A number with its interval, where it has one."""
+    return text if estimate.low is None or estimate.high is None else interval_text
 
 
 def _share(estimate: Estimate) -> str:
@@ -63,7 +81,7 @@ def _bias_parts(card: CriterionCard, use: Use) -> list[str]:
         return []
     bias, parts = card.bias, _rater_parts(card)
     if bias.low is not None and bias.high is not None and not bias.low <= 0 <= bias.high:
-        return [*parts, f"it {leniency(bias, card.scale)}"]
+        return [*parts, f"it {leniency(bias, card.scale)}{of_systems(bias).partition(':')[0]}"]
     if card.verdict.answer == "yes":
         return [f"its bias is not shown to be within 5 % of the scale (judge − people {interval(bias)})"]
     return parts
@@ -84,7 +102,11 @@ def _constant_parts(card: CriterionCard, use: Use) -> list[str]:
     constant, mode = card.constant, card.quality.spread
     if use == "unknown":
         verb = "is" if card.n_labelled == 1 else "are"
-        return [f"{count(card.n_labelled, 'labelled item')} {verb} too few to decide"]
+        n_units = None if constant is None else constant.n_units
+        groups = (
+            f" in {count(n_units, 'group')}" if n_units and n_units < card.n_labelled - card.n_failed else ""
+        )
+        return [f"{count(card.n_labelled, 'labelled item')}{groups} {verb} too few to decide"]
     if use == "alone" or constant is None:
         return []
     n_answers = card.quality.n - card.quality.n_failed
@@ -108,6 +130,21 @@ def no_labels_step(run: str) -> str:
     return f"Label {FIRST_LABELS} items, and give them with --labels FILE."
 
 
+def gate_command_of(card: CriterionCard, run: str) -> str:
+    """A gate on the corrected mean, with a threshold at the last quarter of the scale; empty where there is
+    no scale."""
+    if card.kind == "choices":
+        return "" if card.is_nominal else f"adjudge gate {run} --min {card.criterion}=0.5 {FROM_STORE}"
+    scale = card.scale
+    if scale is None or scale.limits is None or not scale.direction:
+        return ""
+    low, high = scale.limits
+    is_up = scale.direction > 0
+    threshold = low + (0.75 if is_up else 0.25) * (high - low)
+    named = shlex.quote(f"{card.criterion}={threshold:g}")
+    return f"adjudge gate {shlex.quote(run)} --{'min' if is_up else 'max'} {named} {FROM_STORE}"
+
+
 def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
     """What to do next, with the command where there is one."""
     if not card.n_labelled:
@@ -117,11 +154,17 @@ def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
         return f"{step}: adjudge drift {run} --refresh" if run else f"{step}."
     if use == "corrected":
         step = "Report the corrected means, not those of the judge"
-        return f"{step}: adjudge trust {run}" if run else f"{step}."
+        gate = gate_command_of(card, run) if run else ""
+        return f"{step}; with a threshold of your own, this decides by them: {gate}" if gate else f"{step}."
     if use == "no":
         step = "Read the items where judge and people differ most, then change the prompt or the judge"
         return f"{step}: adjudge view {run}" if run else f"{step}."
     n_units = card.constant.n_units if card.constant is not None else card.n_labelled
     n_more = max(20, n_enough - n_units)
+    where = " of other groups" if n_units < card.n_labelled - card.n_failed else ""
+    if card.n_labelled + n_more > card.n_items:
+        return f"Judge and label {n_more} more items{where}."
     command = f": adjudge annotate {run} -n {card.n_labelled + n_more}" if run else "."
-    return f"Label {n_more} more items{command}"
+    if where:
+        where += ", and judge more groups if the run has too few"
+    return f"Label {n_more} more items{where}{command}"

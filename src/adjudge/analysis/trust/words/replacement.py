@@ -17,7 +17,9 @@ _REASONS = {
     "below_rater": "the judge agrees with the raters significantly less than a human rater does",
     "loses": "the judge wins against fewer than half of the raters",
     "constant": "the judge is not significantly closer to the raters than the best constant answer",
-    "shuffled": "the judge is not significantly closer to the raters than its own answers shuffled over the items",
+    "shuffled": (
+        "the judge is not significantly closer to the raters than its own answers shuffled over the items"
+    ),
 }
 
 

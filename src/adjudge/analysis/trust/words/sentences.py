@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from ....records import Estimate, Scale
 from ....stats.means import ALL_SAME
 from ....stats.resample import SAME
 from ....words import count, interval, number, share, short_name
 from ...significance import SIGNIFICANCE
-from ..card import CorrectedMean, CriterionCard, JudgePair, PeopleCeiling, Quality, Sentence, SystemFailures
+from ..card import CorrectedMean, CriterionCard, JudgePair, PeopleCeiling, Sentence, SystemFailures
 from ..classes import classes_sentence
-
-# The three sentences at the top of a card: agreement with people, bias with the corrected means, failures.
-#
-# Each is made from the numbers of the card alone and names its method. A judge is "on par with a human rater"
-# only where the interval shows it.
-
 
 FEW_ITEMS = 10
 """With fewer items, a missing interval means that there are too few of them."""
@@ -30,9 +26,18 @@ def opening(cards: Mapping[str, CriterionCard], judges: Sequence[JudgePair] = ()
     """The sentences of the only criterion, or of the best and the
     worst of several; with two judges, also which is better.
     """
+    panels = {name: card for name, card in cards.items() if card.panel}
+    if panels:
+        single = {name: card for name, card in cards.items() if not card.panel}
+        return (*opening(_unpooled(panels)), *(_of_several(single)[:1] if single else ()))
     if len(cards) == 1:
         return next(iter(cards.values())).sentences
     return (*_of_several(cards), *(pair.sentence for pair in judges if len(judges) == 1))
+
+
+def _unpooled(cards: Mapping[str, CriterionCard]) -> dict[str, CriterionCard]:
+    """The cards of panels as those of single judges."""
+    return {name: structs.replace(card, panel=()) for name, card in cards.items()}
 
 
 def _of_several(cards: Mapping[str, CriterionCard]) -> tuple[Sentence, ...]:
@@ -83,9 +88,9 @@ def _which(card: CriterionCard, name: str, noun: str) -> str:
     return f"'{name.removeprefix(f'{card.criterion} · ') if noun == 'judge' else short_name(name)}'"
 
 
-def sentences(card: CriterionCard) -> tuple[Sentence, ...]:
+def card_sentences(card: CriterionCard) -> tuple[Sentence, ...]:
     """The sentences about one criterion."""
-    return agreement_sentence(card), correction_sentence(card), failures_sentence(card.quality)
+    return agreement_sentence(card), correction_sentence(card), failures_sentence(card)
 
 
 def main_agreement(card: CriterionCard) -> Estimate:
@@ -240,7 +245,7 @@ def _bias_text(bias: Estimate, scale: Scale | None) -> str:
         return f"The judge scored every labelled item {distance} (judge − people {number(bias.value)})"
     if bias.low is None or bias.high is None:
         return f"The bias of the judge is unknown: {bias.reason} (judge − people {number(bias.value)})"
-    where = _of_systems(bias)
+    where = of_systems(bias)
     if bias.low <= 0 <= bias.high:
         return f"The judge is not significantly too lenient or too harsh{where} (judge − people {range_})"
     return f"The judge {leniency(bias, scale)}{where} (judge − people {range_})"
@@ -260,8 +265,8 @@ OF_SYSTEMS = "bias of "
 """How a caution of the bias begins where it is that of some systems alone."""
 
 
-def _of_systems(bias: Estimate) -> str:
-    """Which systems the bias is about, where others have too few labels."""
+def of_systems(bias: Estimate) -> str:
+    """Which systems the bias is about, and why, where others have too few labels."""
     found = next((part for part in bias.caution.split("; ") if part.startswith(OF_SYSTEMS)), "")
     return f" on {found.removeprefix(OF_SYSTEMS)}" if found else ""
 
@@ -270,32 +275,74 @@ def _direction(bias: Estimate) -> str:
     return "higher" if (bias.value or 0.0) > 0 else "lower"
 
 
-def failures_sentence(quality: Quality) -> Sentence:
-    """How often the judge failed, and whether it failed more often on one system."""
+def failures_sentence(card: CriterionCard) -> Sentence:
+    """How often the judge failed, whether more often on one system, and what that may change."""
+    quality = card.quality
     source = "share of items without a score, by system; Wilson intervals, Cochran-Mantel-Haenszel test"
     failures, total, n_failed = quality.failures, quality.n, quality.n_failed
     if not n_failed:
         where = "the only item" if total == 1 else f"all {count(total, 'item')}"
         return Sentence(f"The judge answered {where}.", source)
     rate = f"The judge failed on {n_failed} of {count(total, 'item')} ({share(n_failed / total)})"
+    of_people = people_where_failed(card)
     if len(failures) < 2:
-        return Sentence(f"{rate}; the mean excludes them.", source)
+        (only,) = failures.values()
+        span = _range(only)
+        return Sentence(
+            f"{rate}; the mean excludes them{f' ({span} including them)' if span else ''}.{of_people}", source
+        )
     worst, least = (
         pick(failures, key=lambda name: failures[name].failed.value or 0.0) for pick in (max, min)
     )
+    allowed = _allowed(worst, least, card)
     if failures[worst].failed.value == failures[least].failed.value:
-        return Sentence(f"{rate}, equally often for every system.", source)
+        return Sentence(f"{rate}, equally often for every system{allowed}.{of_people}", source)
     high, low = failures[worst], failures[least]
     rates = f"{_count(high)} of {high.n} for {worst}, {_count(low)} of {low.n} for {least}"
     if quality.failures_p is None or quality.failures_p >= SIGNIFICANCE:
-        return Sentence(
-            f"{rate}; failure rates of the systems do not differ significantly ({rates}).", source
+        text = (
+            f"{rate}; failure rates of the systems do not differ significantly ({rates}){allowed}.{of_people}"
         )
+        return Sentence(text, source)
     more = f"more often for {worst} than for {least}"
     if low.failed.value:
         times = (high.failed.value or 0.0) / low.failed.value
         more = f"{times:.1f} times as often for {worst} as for {least}"
-    return Sentence(f"{rate}, {more} ({rates}): their means are not directly comparable.", source)
+    return Sentence(f"{rate}, {more} ({rates}){allowed}.{of_people}", source)
+
+
+def _range(failures: SystemFailures) -> str:
+    """2.85 to 3.40: the means that the failures leave possible; empty where they are not bounded."""
+    if failures.bounds is None:
+        return ""
+    ends = number(failures.bounds.low), number(failures.bounds.high)
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _allowed(worst: str, least: str, card: CriterionCard) -> str:
+    """The range of the means including failures, for the systems with most and fewest of them."""
+    ranges = {name: span for name in (worst, least) if (span := _range(card.quality.failures[name]))}
+    if not ranges:
+        return ""
+    shown = ", ".join(f"{span} for {name}" for name, span in ranges.items())
+    noun = "means" if card.kind == "scores" else "win rates"
+    return f"; {noun} including failures: {shown}"
+
+
+def people_where_failed(card: CriterionCard) -> str:
+    """Whether people rate the items on which the judge failed lower or higher than the others."""
+    found = card.informative_failures
+    if found is None or found.difference.low is None or found.difference.high is None:
+        return ""
+    difference = interval(found.difference, is_difference=True)
+    if found.difference.low <= 0 <= found.difference.high:
+        return f" People do not rate failed items significantly differently from the others ({difference})."
+    word = "lower" if (found.difference.value or 0.0) < 0 else "higher"
+    return (
+        f" People rate failed items {word} than the others ({difference}); with failures imputed from "
+        "labels, the "
+        f"judge's mean is {interval(found.imputed)}."
+    )
 
 
 def _count(failures: SystemFailures) -> int:
@@ -332,7 +379,7 @@ def _biases(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
 def _most_failures(cards: Mapping[str, CriterionCard], noun: str) -> Sentence:
     """The failures of the criterion, or the judge, with most of them."""
     name = max(cards, key=lambda key: cards[key].quality.n_failed)
-    sentence = failures_sentence(cards[name].quality)
+    sentence = failures_sentence(cards[name])
     if not cards[name].quality.n_failed:
         return sentence
     named = _which(cards[name], name, noun)

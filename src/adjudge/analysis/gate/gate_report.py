@@ -1,4 +1,4 @@
-"""The verdict of a gate: all its checks and their outcome, `worse`
+"""The report of a gate: all its checks and their outcome, `worse`
 corrected for their number (Holm). What `--json` prints.
 """
 
@@ -16,7 +16,7 @@ from .decision import Decision
 from .outcome import Outcome
 
 
-class Verdict(Struct, frozen=True):
+class GateReport(Struct, frozen=True):
     """All checks of a gate, and their outcome."""
 
     outcome: Outcome
