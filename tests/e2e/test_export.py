@@ -21,6 +21,9 @@ from webclient import Browser
 
 pytestmark = pytest.mark.browser
 
+ITEM = ".crumbs [aria-current=page]"
+"""The id of the item that a page is about."""
+
 N = 30
 
 
@@ -29,7 +32,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thirty items of three systems, some unreadable, some with labels of people."""
     folder = tmp_path_factory.mktemp("scored")
     items = [
-        {"id": f"i{k}", "system": f"s{k % 3}", "group": f"g{k // 3}", "instruction": "Say a number.", "response": f"answer {k}"}
+        {"id": f"i{k}", "system": f"s{k % 3}", "group": f"g{k // 3}", "instruction": "Say a number.",
+        "response": f"answer {k}"}
         for k in range(N)
     ]  # fmt: skip
     write_rows(folder / "items.jsonl", items)
@@ -48,14 +52,18 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.code == 0
     with open_store(path) as opened:
         run = opened.run("tact")
-        labels = [Label(item=f"i{k}", criterion="tact", rater="ann", value=float(k % 5 + 1), origin="file") for k in range(0, N, 2)]  # fmt: skip
+        labels = [
+            Label(item=f"i{k}", criterion="tact", rater="ann", value=float(k % 5 + 1), origin="file")
+            for k in range(0, N, 2)
+        ]
         opened.put_labels(labels, run)
         opened.put_note(run, Note("i3", "ann", "why?", ("odd",)))
     return path
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """While playwright is on, this thread has a running event loop: what starts one runs in another thread."""
+    """While playwright is on, this thread has a running event loop: what starts one runs in another
+    thread."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
 
@@ -120,9 +128,9 @@ def test_a_copy_is_read_by_keyboard_alone(scored: Path, tmp_path: Path, watch: C
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_selector(".item-head")
-    assert page.inner_text("h1") == "i10"
+    assert page.inner_text(ITEM) == "i10"
     page.keyboard.press("j")
-    page.wait_for_selector("h1:has-text('i11')")
+    page.wait_for_selector(f"{ITEM}:has-text('i11')")
     page.keyboard.press("u")
     page.wait_for_selector("table.items")
     assert page.evaluate("location.hash") == "#n11"
@@ -132,6 +140,24 @@ def test_a_copy_is_read_by_keyboard_alone(scored: Path, tmp_path: Path, watch: C
     page.keyboard.press("Enter")
     assert page.get_attribute("th[aria-sort]", "aria-sort") == "descending"
     assert page.evaluate("location.hash") == "#sort=-score"
+    watched.check()
+
+
+def test_a_prompt_is_loaded_when_its_drawer_is_opened(
+    scored: Path, tmp_path: Path, watch: Callable[..., Any]
+) -> None:
+    exported(scored, tmp_path / "out")
+    watched = watch((tmp_path / "out" / "pages" / "item-1-4.html").as_uri())
+    page = watched.page
+    assert page.locator("script[src*=texts-]").count() == 0
+    page.focus("summary:has-text('Exact prompt')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("details[open] .quote:has-text('Say a number.')")
+    prompt = page.inner_text("details[open] .quote:has-text('Say a number.')")
+    assert "answer 3" in prompt
+    page.focus("article.card summary")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("article.card details[open] .quote:has-text('answer 4')")
     watched.check()
 
 

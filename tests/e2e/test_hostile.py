@@ -79,7 +79,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     texts = payloads()
     items = [
-        {"id": as_id(f"{k} {text}"), "system": text[:300], "group": text, "instruction": text, "response": f"{text}\n{text}"}
+        {"id": as_id(f"{k} {text}"), "system": text[:300], "group": text, "instruction": text,
+        "response": f"{text}\n{text}"}
         for k, text in enumerate(texts)
     ]  # fmt: skip
     replies = [
@@ -242,7 +243,8 @@ def test_no_page_of_a_shared_server_acts_on_what_it_shows_to_an_invited_rater(
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     process = started(
-        "annotate", RUN, "-n", "1000", "--share", "--host", "127.0.0.1", "--port", port, "--rater", rater, "--no-browser",
+        "annotate", RUN, "-n", "1000", "--share", "--host", "127.0.0.1", "--port", port, "--rater", rater,
+        "--no-browser",
         "--store", store, PYTHONUNBUFFERED="1",
     )  # fmt: skip
     try:

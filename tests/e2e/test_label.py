@@ -40,7 +40,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for arguments in (
         (folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact"),
         (
-            EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
+            EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m",
+            f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
             "--run", "pairs",
         ),
         (

@@ -31,9 +31,11 @@ PAGES = (
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Two runs of twelve items, with labels that differ from the scores of the first by up to three points."""
+    """Two runs of twelve items, with labels that differ from the scores of the first by up to three
+    points."""
     items = [
-        {"id": f"i{k:02}", "system": "ab"[k % 2], "group": f"g{k // 2}", "instruction": "한 수를 말하라.", "response": f"answer {k} " + "long " * 90}
+        {"id": f"i{k:02}", "system": "ab"[k % 2], "group": f"g{k // 2}", "instruction": "한 수를 말하라.",
+        "response": f"answer {k} " + "long " * 90}
         for k in range(N)
     ]  # fmt: skip
     write_rows(tmp_path / "items.jsonl", items)
@@ -129,8 +131,8 @@ def test_a_queue_is_reviewed_by_keyboard_and_the_strip_follows(
         assert decided(store)[-1] == ("i06", "both", "1 is not 2")
         watched.check("the review")
         page.goto(f"http://{urlsplit(url).netloc}/run?run=first")
-        page.wait_for_selector(".strip >> text=Reviewed", timeout=30_000)
-        assert "2 of 12 labels" in page.inner_text(".strip")
+        page.wait_for_selector(".answer >> text=reviewed", timeout=30_000)
+        assert "2 of 12 labels reviewed" in page.inner_text(".answer")
 
 
 def test_a_screen_reader_finds_the_decisions_by_name_and_hears_where_it_is(

@@ -32,7 +32,8 @@ HOSTILE = (
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     items = [
-        {"id": as_id(f"{k} {HOSTILE[k % 4]}"), "system": HOSTILE[k % 4], "instruction": HOSTILE[k % 4], "response": f"answer {k} {HOSTILE[k % 4]}"}
+        {"id": as_id(f"{k} {HOSTILE[k % 4]}"), "system": HOSTILE[k % 4], "instruction": HOSTILE[k % 4],
+        "response": f"answer {k} {HOSTILE[k % 4]}"}
         for k in range(N)
     ]  # fmt: skip
     write_rows(tmp_path / "items.jsonl", items)
@@ -40,7 +41,8 @@ def store(tmp_path: Path) -> Path:
         tmp_path / "replies.jsonl", [{"item": item["id"], "text": "Well. [RESULT] 4"} for item in items]
     )
     done = adjudge(
-        "run", tmp_path / "items.jsonl", *DIRECT, "-m", f"replay:{tmp_path / 'replies.jsonl'}", "--run", "secret-run",
+        "run", tmp_path / "items.jsonl", *DIRECT, "-m", f"replay:{tmp_path / 'replies.jsonl'}", "--run",
+        "secret-run",
         "--store", tmp_path / "s.db",
     )  # fmt: skip
     assert done.code == 0

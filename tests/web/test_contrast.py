@@ -23,9 +23,10 @@ GROUNDS = ("bg", "surface", "sunk", "accent-soft")
 
 PAIRS = [
     *product(("text", "muted", "accent"), GROUNDS),
-    *((name, f"{name}-soft") for name in ("good", "warn", "bad")),
-    *(("text", f"{name}-soft") for name in ("good", "warn", "bad")),
-    ("warn", "sunk"),  # a control character that is written out in a quotation
+    *((name, f"{name}-soft") for name in ("good", "amber", "bad")),
+    *(("text", f"{name}-soft") for name in ("good", "amber", "bad")),
+    ("muted", "sunk"),  # a control character that is written out in a quotation
+    *product(("judge", "people", "corrected", "amber"), ("bg", "surface")),  # verdicts and names in charts
     ("on-accent", "accent"),
     ("mark-text", "mark"),
 ]
@@ -154,6 +155,7 @@ def test_the_numbers_of_the_win_matrix_stand_out(theme: str) -> None:
 
 
 def test_no_text_is_set_in_the_colour_of_lines() -> None:
-    """`--faint` is too pale for text; disabled controls, which WCAG leaves out, and dashed lines may have it."""
+    """`--faint` is too pale for text; disabled controls, which WCAG leaves out, and dashed lines may have
+    it."""
     uses = re.findall(r"([^{}]+)\{[^}]*(?:color|fill): var\(--faint\)", static_text("adjudge.css"))
     assert [use.strip() for use in uses] == ['.btn:disabled, .btn[aria-disabled="true"]']

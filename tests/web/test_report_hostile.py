@@ -18,7 +18,7 @@ from adjudge.data.labels import LabelFile
 from adjudge.records import Label
 from adjudge.store import open_store
 from adjudge.web.parts.marks import marked
-from adjudge.web.parts.safe_text import plain, shown, with_bdi
+from adjudge.web.parts.safe_text import shown, visible_text, with_bdi
 from adjudge.web.templating import environment
 from pageparsing import Page, acting
 from running import adjudge, as_id, write_rows
@@ -145,7 +145,7 @@ def test_text_of_all_attacks_is_inert(attacks: list[dict[str, str]]) -> None:
 @given(st.text())
 def test_shown_text_is_the_text_with_nothing_but_acting_characters_written_out(text: str) -> None:
     made = shown(text)
-    assert html.unescape(re.sub(r"<[^>]*>", "", made)) == plain(text)
+    assert html.unescape(re.sub(r"<[^>]*>", "", made)) == visible_text(text)
     made.encode("utf-8")
 
 
@@ -154,12 +154,12 @@ def test_marks_stand_exactly_on_their_places_and_change_no_text(
     text: str, spans: list[tuple[int, int]]
 ) -> None:
     made = marked(text, spans, "read here")
-    assert html.unescape(re.sub(r"<[^>]*>", "", made)) == plain(text)
+    assert html.unescape(re.sub(r"<[^>]*>", "", made)) == visible_text(text)
     for start, end in spans[:1] if len(spans) == 1 else ():
         matches = re.findall(r"<mark[^>]*>(.*?)</mark>", made, flags=re.DOTALL)
         is_inside = 0 <= start < end <= len(text)
         assert [html.unescape(re.sub(r"<[^>]*>", "", mark)) for mark in matches] == (
-            [plain(text[start:end])] if is_inside else []
+            [visible_text(text[start:end])] if is_inside else []
         )
 
 

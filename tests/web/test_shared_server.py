@@ -58,7 +58,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "cert.pem", folder / "key.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        "-days", "2",
          "-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{HOST},DNS:localhost",
          "-keyout", str(key), "-out", str(certificate)],
         check=True, capture_output=True,
@@ -98,9 +99,11 @@ def sharing(
 class Rater:
     """A browser on another machine: a cookie, and what it finds on the pages."""
 
-    def __init__(self, link: str, trusted: Path | None = None) -> None:
+    def __init__(self, link: str, trusted: Path | None = None, host: str = "") -> None:
+        """`host` is the name of the server where the link has its address."""
         parts = urlsplit(link)
-        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self.host = host
+        self.origin = f"{parts.scheme}://{host or parts.netloc}"
         self.port = parts.port or 0
         self.trusted = trusted
         self.cookie = ""
@@ -119,6 +122,7 @@ class Rater:
         self, method: str, url: str, body: object = None, csrf: str = ""
     ) -> tuple[int, http.client.HTTPMessage, str]:
         headers = {"Cookie": self.cookie} if self.cookie else {}
+        headers |= {"Host": self.host} if self.host else {}
         if method == "POST":
             headers |= {"Content-Type": "application/json", "Origin": self.origin, "X-Adjudge-CSRF": csrf}
         with closing(self.connect()) as connection:
@@ -150,6 +154,7 @@ def labels(store: Path) -> dict[str, int]:
     return {name: sum(label.rater == name for label in found) for name in values}
 
 
+@pytest.mark.slow
 def test_two_raters_at_once_lose_nothing_though_the_server_is_killed(store: Path) -> None:
     port = free_port()
     given: dict[str, set[str]] = {"ann": set(), "ben": set()}
@@ -185,6 +190,7 @@ def test_two_raters_at_once_lose_nothing_though_the_server_is_killed(store: Path
     assert labels(store) == {"ann": N, "ben": N}
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_what_others_on_the_machine_or_in_a_log_can_read(store: Path) -> None:
     with sharing(store, free_port(), "--rater", "ann") as (process, links):
         token = urlsplit(links["ann"]).fragment
@@ -197,6 +203,7 @@ def test_no_secret_is_in_what_others_on_the_machine_or_in_a_log_can_read(store: 
         assert ended(process, 20).err == ""
 
 
+@pytest.mark.slow
 def test_the_traffic_is_encrypted_with_the_certificate_that_was_given(
     store: Path, certificate: tuple[Path, Path]
 ) -> None:
@@ -229,6 +236,7 @@ def test_a_certificate_that_cannot_be_used_is_a_message(
     assert "Give a certificate and its key" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_secured", [False, True])
 def test_connections_of_strangers_keep_no_rater_out(
     store: Path, certificate: tuple[Path, Path], is_secured: bool
@@ -255,6 +263,54 @@ def test_connections_of_strangers_keep_no_rater_out(
     assert labels(store)["ann"] == 4
 
 
+def test_what_one_rater_or_stranger_sends_keeps_nobody_out_and_prints_nothing(store: Path) -> None:
+    port = free_port()
+    with sharing(store, port, "--rater", "ann", "--rater", "ben") as (process, links):
+        ann, ben = Rater(links["ann"]), Rater(links["ben"])
+        page = ann.ask("GET", "/annotate/item")[2]
+        csrf = re.search(r'name="csrf" content="([^"]+)"', page)
+        assert csrf is not None
+        head = (
+            f"POST /annotate/label HTTP/1.1\r\nHost: {HOST}:{port}\r\nOrigin: {ann.origin}\r\nCookie: "
+            f"{ann.cookie}\r\n"
+            f"X-Adjudge-CSRF: {csrf[1]}\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n"
+        )
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(closing(socket.create_connection((HOST, port)))) for _ in range(76)]
+            for connection in sockets[:70]:  # requests of a rater whose body never comes
+                connection.sendall(head.encode())
+            sent = [endless(connection) for connection in sockets[70:]]
+            assert max(sent) < 64 << 20
+            assert ben.label_one(5) is not None
+            sockets[0].sendall(b'{"item": "cut')  # and one that is cut off
+        for _ in range(30):
+            assert ben.ask("GET", "/?token=wrong")[0] in (303, 429)
+        stranger = Rater.__new__(Rater)
+        stranger.origin, stranger.port, stranger.trusted, stranger.cookie = ann.origin, port, None, ""
+        stranger.host = ""
+        answers = [stranger.ask("GET", "/?token=wrong")[0] for _ in range(30)]
+        assert answers[0] == 401
+        assert answers[-1] == 429
+        wrong = [stranger.ask("POST", "/invited", {"token": "x" * 43})[0] for _ in range(30)]
+        assert wrong[-1] == 429
+        assert Rater(links["ben"]).label_one(5) is not None
+        own = urlsplit(links["you"].split()[-1])
+        assert stranger.ask("GET", f"{own.path}?{own.query}")[0] in (200, 303)
+        process.terminate()
+        assert process.communicate()[1] == ""
+
+
+def endless(connection: socket.socket) -> int:
+    """Send headers without an end; how many bytes went out before the server closed the connection."""
+    n = 0
+    connection.settimeout(5)
+    with contextlib.suppress(OSError):
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        while n < 64 << 20:
+            n += connection.send(b"x: " + b"y" * 8000 + b"\r\n")
+    return n
+
+
 def is_closed(connection: socket.socket) -> bool:
     connection.settimeout(0.01)
     try:
@@ -265,10 +321,12 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_view_is_shared_with_guests(store: Path) -> None:
     port = free_port()
     process = started(
-        "view", "--share", "--host", HOST, "--port", str(port), "--guest", "rita", "--no-browser", "--store", store,
+        "view", "--share", "--host", HOST, "--port", str(port), "--guest", "rita", "--no-browser",
+        "--store", store,
         PYTHONUNBUFFERED="1",
     )  # fmt: skip
     try:

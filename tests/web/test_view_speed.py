@@ -14,6 +14,7 @@ BENCH = Path(__file__).parents[2] / "bench" / "viewer.py"
 
 
 @pytest.mark.slow
+@pytest.mark.rate
 def test_the_items_table_answers_in_100_ms_at_100_000_judgments() -> None:
     done = subprocess.run([sys.executable, str(BENCH)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

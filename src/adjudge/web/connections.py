@@ -9,6 +9,8 @@ from .security import HAS_SESSION
 
 _MOST_CONNECTIONS = 64
 
+LARGEST_HEAD = 64 << 10
+"""Bytes that may come before a request is complete up to its body; browsers send less than a tenth."""
 
 _IDLE_SECONDS = 20.0
 """How long a connection that has shown no session may stay idle."""
@@ -80,7 +82,8 @@ class _Bounded:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered; half a request counts as none, and so does half a handshake."""
+        """Whether no request is being answered; half a request counts as none, and so does half a
+        handshake."""
         return not self.held.is_closing() and (self.cycle is None or self.cycle.response_complete)
 
     @property
@@ -103,13 +106,14 @@ class _Bounded:
 def bounded_protocol(
     most: int = _MOST_CONNECTIONS, idle_seconds: float = _IDLE_SECONDS, tls: ssl.SSLContext | None = None
 ) -> Any:
-    """uvicorn's protocol, which accepts every connection and drops others for it, the oldest first: idle ones
+    """uvicorn's h11 protocol; accepts every connection and drops others for it, the oldest first: idle ones
     without a session, then busy ones without a session, then idle ones.
 
-    Otherwise anyone who reaches the server could keep it busy by opening connections. TLS begins here, and
-    not in uvicorn, so that connections that never finish its handshake are counted and dropped as well.
+    Otherwise anyone who reaches the server could keep it busy by opening connections: uvicorn's own limit
+    answers newcomers with 503, and lets those stay that came first. TLS begins here, and not in uvicorn, so
+    that connections that never finish its handshake are counted and dropped as well.
     """
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     limits: dict[str, Any] = {"most": most, "idle_seconds": idle_seconds, "tls": tls, "all_open": {}}
-    return type("BoundedProtocol", (_Bounded, AutoHTTPProtocol), limits)
+    return type("BoundedProtocol", (_Bounded, H11Protocol), limits)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import threading
-import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from ..analysis.labels.in_store import labels_in_store
 from ..analysis.labels.judged_texts import is_of_text
 from ..data.labels import LabelFile
 from ..errors import AdjudgeError, DataError, StoreError
 from ..records import Item, Label
 from ..results.manifest import protocols_of
 from ..store import RunRow, Store, Totals, open_store
+from ..store.browsing import labels_state
 from .invitation import Visitor
-from .items.index import Indexes
+from .items.run_table import RunTables
 from .security import VISITOR
 
 if TYPE_CHECKING:
     from .static_copy.limits import Limits
+    from .static_copy.shared_texts import SharedTexts
 
 
 class Context:
@@ -40,8 +39,10 @@ class Context:
         """labels of a file, which replace those in the store"""
         self.limits: Limits | None = None
         """for a static copy: its runs, and how many items of each"""
-        self._lock = threading.Lock()
-        self._indexes: Indexes | None = None
+        self.shared_texts: SharedTexts | None = None
+        """for a static copy: the texts that its pages load when they are asked for"""
+        self.tables = RunTables(given)
+        self._labels: dict[int, tuple[tuple[int, int], dict[str, list[Label]]]] = {}
         self._totals: dict[int, tuple[RunRow, Totals]] = {}
 
     def reading(self) -> Store:
@@ -72,25 +73,30 @@ class Context:
             )
         return ""
 
-    @property
-    def indexes(self) -> Indexes:
-        """The items tables, in a temporary folder that is deleted when the server ends."""
-        with self._lock:
-            if self._indexes is None:
-                folder = tempfile.mkdtemp(prefix="adjudge-")  # readable by this user alone
-                self._indexes = Indexes(Path(folder), self.store_path, self.given)
-                weakref.finalize(self, _tidy, self._indexes, folder)
-            return self._indexes
-
     def shown_store(self, request: Request) -> str:
         """The store in a command to copy; its folder is nothing to people who were invited."""
         return str(self.store_path) if visitor_of(request).is_owner else self.store_path.name
 
-    def labels(self, store: Store, run: RunRow, item: Item) -> list[Label]:
-        """The labels of an item's text: those of the file that was given, or those in the store."""
-        labels = self.given.labels if self.given is not None else store.labels(run)
+    def labels(self, store: Store, run: RunRow, item: Item) -> tuple[list[Label], int]:
+        """The labels of an item's text, of the file that was given or in the store; and how many are of
+        another text.
+        """
         protocols = list(protocols_of(store, run).values())
-        return [label for label in labels if label.item == item.id and is_of_text(label, item, protocols)]
+        of_item = self._labels_by_item(store, run).get(item.id, [])
+        of_text = [label for label in of_item if is_of_text(label, item, protocols)]
+        return of_text, len(of_item) - len(of_text)
+
+    def _labels_by_item(self, store: Store, run: RunRow) -> dict[str, list[Label]]:
+        """All labels of a run, read again when a label is added or changed."""
+        state = (0, 0) if self.given is not None else labels_state(store)
+        known = self._labels.get(run.id)
+        if known is not None and known[0] == state and run.status != "running":
+            return known[1]
+        by_item: dict[str, list[Label]] = {}
+        for label in self.given.labels if self.given is not None else labels_in_store(store, run):
+            by_item.setdefault(label.item, []).append(label)
+        self._labels[run.id] = (state, by_item)
+        return by_item
 
     def totals(self, store: Store, run: RunRow) -> Totals:
         """The totals of a run; those of a run that has ended are counted once."""
@@ -107,15 +113,16 @@ class Context:
 
     def fragment(self, request: Request, template: str, **values: Any) -> str:
         """A template as text."""
-        from .templating import render
+        from .templating import render_page
 
         common = {
             "csrf": visitor_of(request).csrf,
             "store_name": self.store_path.name,
             "path": request.url.path,
             "is_copy": self.limits is not None,
+            "shared": self.shared_texts.places if self.shared_texts is not None else None,
         }
-        return render(template, **common, **values)
+        return render_page(template, **common, **values)
 
 
 def visitor_of(request: Request) -> Visitor:
@@ -138,8 +145,3 @@ async def posted(request: Request) -> dict[str, Any]:
 def refused(error: AdjudgeError) -> Response:
     """The answer to a page whose request cannot be carried out."""
     return JSONResponse({"error": str(error)}, status_code=400)
-
-
-def _tidy(indexes: Indexes, folder: str) -> None:
-    indexes.close()
-    shutil.rmtree(folder, ignore_errors=True)

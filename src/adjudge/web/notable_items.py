@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..analysis.labels.labelled import LabelledTable
 from ..records import Result, Scale
-from ..words import status_text
+from ..words import score_text, status_text
 
 # Notable items: far from human labels, failed, worst, least certain, most disagreed on
 
@@ -101,7 +101,9 @@ def _offer_result(result: Result, scales: Scales, kinds: Mapping[str, _Heaviest]
         words = f"{name}: {status_text(result.status)}"
         kinds["failed"].offer(_FAILURE_WEIGHT.get(result.status, 0.0), item, words, criterion)
     elif result.value is not None and (badness := _badness(result.value, scale)):
-        kinds["worst"].offer(badness, item, f"among the lowest on {name}: {result.value:.4g}", criterion)
+        kinds["worst"].offer(
+            badness, item, f"among the lowest on {name}: {score_text(result.value)}", criterion
+        )
     if result.spread:
         words = f"samples differ on {name} (standard deviation {result.spread:.2f})"
         kinds["samples"].offer(result.spread / _width(scale), item, words, criterion)
@@ -128,7 +130,7 @@ def _offer_disagreement(results: list[Result], scales: Scales, judges: _Heaviest
         choices = {result.choice for result in answers if result.choice is not None}
         if len(values) > 1 and max(values) > min(values):
             difference = (max(values) - min(values)) / _width(scales.get((protocol, criterion)))
-            words = f"judges differ on {criterion}: {min(values):.4g} and {max(values):.4g}"
+            words = f"judges differ on {criterion}: {score_text(min(values))} and {score_text(max(values))}"
             judges.offer(difference, item, words, criterion)
         elif {"a", "b"} <= choices:
             judges.offer(1.0, item, f"judges choose opposite sides on {criterion}", criterion)
@@ -142,7 +144,7 @@ def _offer_far_from_people(far: _Heaviest, points: Mapping[str, LabelledTable]) 
             if isinstance(row.answer, float | int) and isinstance(row.label, float | int):
                 difference = abs(row.answer - row.label)
                 if difference:
-                    words = f"{name}: judge {row.answer:.4g}, people {row.label:.4g}"
+                    words = f"{name}: judge {score_text(row.answer)}, people {score_text(row.label)}"
                     far.offer(difference / _width(joined.scale), row.item, words, joined.criterion)
             elif isinstance(row.answer, str) and isinstance(row.label, str) and row.answer != row.label:
                 weight = 0.5 if "tie" in (row.answer, row.label) else 1.0

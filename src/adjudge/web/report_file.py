@@ -14,9 +14,11 @@ from msgspec import structs
 
 from ..analysis.item_view.item_view import item_view
 from ..analysis.item_view.views import ItemView
+from ..analysis.labels.belonging import check_belong
+from ..analysis.labels.labelled import About
 from ..analysis.labels.read import read_labels_for
 from ..analysis.rank.rank import has_logprobs
-from ..analysis.report.report import summarise
+from ..analysis.report.report import about_these_items, summarise
 from ..analysis.report.summary import Summary
 from ..analysis.run_view.run_view import RunView
 from ..analysis.run_view.tabulate import tabulate
@@ -27,7 +29,7 @@ from .html_file import policy, style, write_page
 from .notable_items import NotableItem, notable_items
 from .parts.known_of_run import known_of
 from .parts.run import RunParts, run_parts
-from .templating import render
+from .templating import render_page
 
 MOST_BYTES = 950_000
 """A report stays under a megabyte; texts are shortened until it does."""
@@ -43,10 +45,14 @@ _LONGEST = 6000
 _SHORTEST = 300
 
 
-def write_report(store: Store, run: RunRow, path: Path, labels: Path | None = None) -> tuple[Summary, int]:
+def write_report(
+    store: Store, run: RunRow, path: Path, labels: Path | None = None, about: About = "new-inputs"
+) -> tuple[Summary, int]:
     """Write the report of a run; its summary, and the size of the file in bytes."""
     view = tabulate(store, run, choice_spans=has_logprobs(store, run))
     summary = summarise(view)
+    if about == "these-items":
+        summary = about_these_items(summary)
     text = report_page(store, view, summary, labels=labels, path=path)
     return summary, write_page(path, text)
 
@@ -56,7 +62,10 @@ def report_page(
 ) -> str:
     """The report of a run as a page."""
     assert view.run is not None
-    known = known_of(store, view, summary, read_labels_for([view], labels) if labels is not None else None)
+    given = read_labels_for([view], labels) if labels is not None else None
+    if given is not None:
+        check_belong(store, [view.run], given)
+    known = known_of(store, view, summary, given)
     parts = run_parts(summary, **known)
     method = structs.replace(
         parts.method, commands=(*parts.method.commands, *_commands(store, view.run, path, labels, parts))
@@ -139,10 +148,10 @@ def _mean_score(place: CallOutcome) -> float:
 def _page(parts: RunParts, items: Sequence[tuple[Sequence[str], ItemView]], store_path: Path) -> str:
     css = style()
     run, at = parts.summary.run or "last", ["--store", str(store_path)]
-    return render(
+    return render_page(
         "report/report.html",
         parts=parts,
-        label_command=shlex.join(["adjudge", "annotate", run, "-n", "50", *at]),
+        at=f" {shlex.join(at)}",
         replies_command=shlex.join(["adjudge", "runs", "show", run, *at]),
         items=items,
         css=Markup(css),  # a file of the package: nothing in it needs escaping

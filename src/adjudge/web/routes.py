@@ -46,15 +46,16 @@ def build_app(
     given: LabelFile | None = None,
     reach: Reach | None = None,
     invitations: Invitations | None = None,
+    members: Invitations | None = None,
     is_behind_proxy: bool = False,
 ) -> ASGIApp:
     """The application for a server on `port`: the viewer, or with a `session` the pages to label on.
 
     `given` are the labels of a file, shown by the viewer instead of those in the store. A shared server has
-    other names than the loopback address (`reach`), and invitations.
+    other names than the loopback address (`reach`), and invitations; with `members` it is a hub, too.
     """
     inner = build_pages(Context(store_path, given), session)
-    return Guard(
+    pages = Guard(
         inner,
         port=port,
         secrets=secrets or Secrets(),
@@ -62,6 +63,11 @@ def build_app(
         invitations=invitations,
         is_behind_proxy=is_behind_proxy,
     )
+    if members is None or reach is None:
+        return pages
+    from .hub.hub import Hub
+
+    return Hub(pages, store_path, members, reach.names)
 
 
 def build_pages(context: Context, session: Any = None) -> Starlette:

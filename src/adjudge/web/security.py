@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from html import escape
 from http.cookies import CookieError, SimpleCookie
@@ -22,7 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import AdjudgeError
-from .invitation import Attempts, Invitations, Visitor
+from .invitation import Invitations, Visitor, WrongLinks
 from .sharing import reach_of
 
 LARGEST_BODY = 64 << 10
@@ -30,6 +31,12 @@ LARGEST_BODY = 64 << 10
 
 BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
+
+MOST_BODIES = 4
+"""How many bodies of one person may be on their way at once: a page posts one label after the other."""
+
+MOST_HEADERS = 100
+LARGEST_HEADERS = 32 << 10
 
 CSRF_HEADER = "x-adjudge-csrf"
 
@@ -118,6 +125,12 @@ _TOO_MANY = Refusal(
 )
 
 
+_NO_BODY = Refusal(400, "The request did not arrive completely.", "Try again.")
+_TOO_MANY_BODIES = Refusal(
+    429, "Too many requests of yours are on their way.", "Wait a moment, then try again."
+)
+
+
 class Guard:
     """Wraps an application: refuses requests that fail a check, and adds the headers to every response."""
 
@@ -139,7 +152,9 @@ class Guard:
         self._cookie = f"adjudge_{port}"
         self._invitations = invitations
         self._is_behind_proxy = is_behind_proxy
-        self._attempts = Attempts()
+        self._attempts = WrongLinks()
+        self._bodies: Counter[str] = Counter()
+        """bodies that are on their way, by person"""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -155,7 +170,7 @@ class Guard:
             await self._invite(scope, headers, _limited(receive), hardened)
             return
         visitor = await self._visitor(headers) if refusal is None else None
-        if refusal is None and (location := self._after_exchange(scope, headers)) is not None:
+        if refusal is None and (location := self._after_exchange(scope)) is not None:
             refusal = self._exchange(scope, visitor)
             if refusal is None:
                 cookie = self._set_cookie(headers, self._secrets.session)
@@ -175,7 +190,28 @@ class Guard:
         if visitor is not None:
             # The server drops connections without a session first.
             state[HAS_SESSION] = True
+        if scope["method"] == "POST":
+            body = await self._posted(visitor or Visitor(), _limited(receive))
+            if isinstance(body, Refusal):
+                await _refuse(hardened, body, scope)
+            else:
+                await self._app(scope, _replayed(body, receive), hardened)
+            return
         await self._app(scope, _limited(receive), hardened)
+
+    async def _posted(self, visitor: Visitor, receive: Receive) -> bytes | Refusal:
+        """The whole body of a request, or why it is not there."""
+        person = f"{visitor.kind} {visitor.name}"
+        if self._bodies[person] >= MOST_BODIES:
+            return _TOO_MANY_BODIES
+        self._bodies[person] += 1
+        try:
+            body = await _body(receive, LARGEST_BODY)
+            return _NO_BODY if body is None else body
+        finally:
+            self._bodies[person] -= 1
+            if not self._bodies[person]:
+                del self._bodies[person]
 
     # Cookies
 
@@ -214,16 +250,18 @@ class Guard:
             await _send_page(send, 200, _INVITED_PAGE, is_head=scope["method"] == "HEAD")
             return
         client = self._client(scope, headers)
-        refusal = self._bad_origin(headers) or (None if self._attempts.is_allowed(client) else _TOO_MANY)
+        refusal = self._bad_origin(headers)
         if refusal is None:
+            # The right link opens the pages at any time: others who come from the same address, as all do on
+            # loopback and behind a proxy, cannot keep a person out by trying wrong ones.
             body = await _body(receive, _LARGEST_LINK)
             session = await run_in_threadpool(self._session_for, body)
             if session is not None:
                 await _send_json(send, 200, {"go": "/"}, self._set_cookie(headers, session))
                 return
+            refusal = _WRONG_LINK if self._attempts.is_allowed(client) else _TOO_MANY
             if body is not None:  # else nothing was tried
                 self._attempts.note_failure(client)
-            refusal = _WRONG_LINK
         await _refuse(send, refusal, scope)
 
     def _session_for(self, body: bytes | None) -> str | None:
@@ -255,14 +293,14 @@ class Guard:
                 "This server answers only at its own address.",
                 "Open the address that it was started with.",
             )
+        if headers.are_too_many:
+            return Refusal(431, "The headers of this request are too large.")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return Refusal(405, f"{scope['method']} is not supported.")
         return None
 
-    def _after_exchange(self, scope: Scope, headers: _Headers) -> str | None:
+    def _after_exchange(self, scope: Scope) -> str | None:
         """Where to redirect a request with the right token, so that the token leaves the address bar."""
-        if not self._attempts.is_allowed(self._client(scope, headers)):
-            return None
         if scope["method"] != "GET" or self._token(scope) is None:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -336,6 +374,11 @@ class _Headers:
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         ]
 
+    @property
+    def are_too_many(self) -> bool:
+        size = sum(len(name) + len(value) for name, value in self._all)
+        return len(self._all) > MOST_HEADERS or size > LARGEST_HEADERS
+
     def only(self, wanted: str) -> str | None:
         values = [value for name, value in self._all if name == wanted]
         return values[0] if len(values) == 1 else None
@@ -347,6 +390,8 @@ class _Headers:
                 continue
             # One cookie at a time: other programs on this host may have set cookies that cannot be parsed.
             for part in value.split(";"):
+                if wanted not in part:
+                    continue
                 try:
                     morsel = SimpleCookie(part.strip()).get(wanted)
                 except CookieError:
@@ -383,6 +428,20 @@ def _limited(receive: Receive) -> Receive:
             return {"type": "http.disconnect"}
         is_complete = not message.get("more_body")
         return message
+
+    return take
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A body that is complete, then what the server says next."""
+    is_taken = False
+
+    async def take() -> Message:
+        nonlocal is_taken
+        if is_taken:
+            return await receive()
+        is_taken = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return take
 

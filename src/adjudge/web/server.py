@@ -21,7 +21,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ..errors import AdjudgeError
-from .connections import bounded_protocol
+from .connections import LARGEST_HEAD, bounded_protocol
 from .routes import Build
 from .security import Secrets
 from .sharing import LOOPBACK, Reach, Sharing, reach_of, tls_context
@@ -57,13 +57,14 @@ def serve(
         secrets, reach = Secrets(), reach_of(sharing, bound_port)
         settings = uvicorn.Config(
             build(reach, bound_port, secrets),
-            log_level="warning",
+            log_level="error",  # a stranger's bad request is no news, and thousands would hide what is
             access_log=False,  # its lines would hold the token
             lifespan="off",
             ws="none",
             server_header=False,
             proxy_headers=False,
             http=bounded_protocol(tls=tls),
+            h11_max_incomplete_event_size=LARGEST_HEAD,
             # uvloop begins to read even where `connection_made` has paused it, and the first bytes of TLS
             # would be lost.
             loop="auto" if tls is None else "asyncio",

@@ -1,4 +1,5 @@
-"""Sharing the pages with people on other machines: where the server listens, its names, and its certificate."""
+"""Sharing the pages with people on other machines: where the server listens, its names, and its
+certificate."""
 
 from __future__ import annotations
 

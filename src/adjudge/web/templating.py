@@ -8,6 +8,7 @@ found by name in one flat list: no name from outside ever becomes a path.
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,14 +17,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..version import __version__
-from ..words import NO_VALUE, count, duration, number, share, signed, status_text
+from ..words import NO_VALUE, count, duration, number, price, score_text, share, signed, status_text
 from .parts.marks import hits, marked
 from .parts.names import judge_name, middle, name_ends
 from .parts.rich_text import rendered
-from .parts.safe_text import plain, shown, with_bdi
+from .parts.safe_text import shown, visible_text, with_bdi
 
 
-def render(name: str, **context: Any) -> str:
+def render_page(name: str, **context: Any) -> str:
     """The page of a template. `name` comes from our code, never from a request."""
     return environment().get_template(name).render(**context)
 
@@ -47,6 +48,8 @@ def environment() -> Environment:
         "number": _number,
         "share": _share,
         "signed": signed,
+        "score": score_text,
+        "price": price,
         "duration": duration,
         "counted": count,
         "thousands": lambda value: f"{value:,}",
@@ -54,6 +57,8 @@ def environment() -> Environment:
         "words": lambda name: str(name).replace("_", " "),
         "moment": _moment,
         "short": _short,
+        "slug": _slug,
+        "turn_kind": _turn_kind,
         "middle": middle,
         "name_ends": name_ends,
         "hits": hits,
@@ -70,13 +75,14 @@ def static_text(name: str) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """How a value is shown: never as `None` or `nan`, and without characters that act on their surroundings."""
+    """How a value is shown: never as `None` or `nan`, and without characters that act on their
+    surroundings."""
     if value is None:
         return ""
     if isinstance(value, float) and not math.isfinite(value):
         return NO_VALUE
     if isinstance(value, str) and not isinstance(value, Markup):
-        return plain(value)
+        return visible_text(value)
     return value
 
 
@@ -91,6 +97,20 @@ def _share(value: float | None) -> str:
 def _short(text: str, most: int = 120) -> str:
     """A name that fits a table."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _slug(name: str) -> str:
+    """A name as part of an id of a page, the same for the same name."""
+    return re.sub(r"[^A-Za-z0-9]", lambda match: f"_{ord(match[0]):x}", name)
+
+
+_TURN_KINDS = ("system", "user", "assistant", "tool")
+
+
+def _turn_kind(role: str) -> str:
+    """Who speaks in a turn, as a class: `turn 3: tool (search)` is a tool; `other` if not known."""
+    words = role.rpartition(": ")[2].lower().split()
+    return next((kind for kind in _TURN_KINDS if words[:1] == [kind]), "other")
 
 
 def _moment(stamp: str | None) -> str:

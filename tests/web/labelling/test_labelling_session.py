@@ -23,15 +23,15 @@ from adjudge.records import Item, Label, Scale
 from adjudge.store import open_store
 from adjudge.web.labelling.labels_file import export_labels, labels_csv
 from adjudge.web.labelling.questions import (
-    Asked,
-    Question,
+    LabelQuestion,
     Sheet,
+    ShownQuestion,
     answer_of,
     asked_of,
-    columns_of,
+    field_columns,
+    keyed_levels,
+    label_questions,
     left_subject,
-    levels_of,
-    questions_of,
     value_of,
 )
 from adjudge.web.labelling.rater_name import rater_name
@@ -58,7 +58,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     replies = [{"item": item["id"], "text": f"Well. [RESULT] {k % 5 + 1}"} for k, item in enumerate(items)]
     write_rows(tmp_path / "replies.jsonl", replies)
     done = adjudge(
-        "run", tmp_path / "items.jsonl", *DIRECT, "-m", f"replay:{tmp_path / 'replies.jsonl'}", "--run", "one",
+        "run", tmp_path / "items.jsonl", *DIRECT, "-m", f"replay:{tmp_path / 'replies.jsonl'}", "--run",
+        "one",
         "--store", tmp_path / "s.db",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -73,7 +74,8 @@ def store(judged: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
     done = adjudge(
-        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
+        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m",
+        f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
         "--run", "pairs", "--store", tmp_path / "p.db",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -95,10 +97,10 @@ def label_all(session: Session, rater: str, value: object = 4, most: int = 1000)
 
 
 def test_a_scale_of_single_digits_has_a_key_for_each_level() -> None:
-    levels = levels_of(Scale(1, 5, best=5, step=1, names={1: "bad"}, levels={5: "Takes the matter over."}))
+    levels = keyed_levels(Scale(1, 5, best=5, step=1, names={1: "bad"}, levels={5: "Takes the matter over."}))
     assert [level.key for level in levels] == ["1", "2", "3", "4", "5"]
     assert (levels[0].name, levels[4].text) == ("bad", "Takes the matter over.")
-    assert [level.key for level in levels_of(Scale(0, 9, best=9, step=1))] == list("0123456789")
+    assert [level.key for level in keyed_levels(Scale(0, 9, best=9, step=1))] == list("0123456789")
 
 
 @pytest.mark.parametrize(
@@ -107,13 +109,14 @@ def test_a_scale_of_single_digits_has_a_key_for_each_level() -> None:
         (Scale(0, 10, best=10, step=1), [str(value) for value in range(11)]),
         (Scale(-1, 1, best=1, step=1), ["-1", "0", "1"]),
         (Scale(1, 3, best=3, step=0.5), ["1", "1.5", "2", "2.5", "3"]),
-        (Scale(0, 1, best=1, step=0.1), ["0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"]),
+        (Scale(0, 1, best=1, step=0.1), ["0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9",
+        "1"]),
         (Scale(0, 100, best=100, step=1), []),
         (Scale(0, 1, best=1), []),
     ],
 )  # fmt: skip
 def test_a_wider_scale_is_typed_and_no_digit_is_a_level(scale: Scale, shown: list[str]) -> None:
-    levels = levels_of(scale)
+    levels = keyed_levels(scale)
     assert [level.shown for level in levels] == shown
     assert not any(level.key for level in levels)
     # Whatever is offered can be given.
@@ -123,7 +126,7 @@ def test_a_wider_scale_is_typed_and_no_digit_is_a_level(scale: Scale, shown: lis
 
 @given(st.one_of(st.floats(), st.integers(), st.text(), st.none(), st.booleans(), st.lists(st.integers())))
 def test_a_value_off_the_scale_is_refused(value: object) -> None:
-    asked = Asked(Question("tact", None, Scale(1, 5, best=5, step=1), (), 0), None)
+    asked = ShownQuestion(LabelQuestion("tact", None, Scale(1, 5, best=5, step=1), (), 0), None)
     if not isinstance(value, bool) and isinstance(value, int | float) and value in (1, 2, 3, 4, 5):
         assert value_of(asked, value, "a") == value
     else:
@@ -135,7 +138,7 @@ def test_a_value_off_the_scale_is_refused(value: object) -> None:
 
 
 def test_a_choice_is_kept_in_the_items_own_frame() -> None:
-    asked = Asked(Question("overall", None, None, (), 0), None)
+    asked = ShownQuestion(LabelQuestion("overall", None, None, (), 0), None)
     assert [value_of(asked, given, "a") for given in ("left", "right", "tie")] == ["a", "b", "tie"]
     assert [value_of(asked, given, "b") for given in ("left", "right", "tie")] == ["b", "a", "tie"]
     for left in ("a", "b"):
@@ -158,16 +161,16 @@ def test_sides_are_shuffled_evenly_and_stay_where_they_are() -> None:
 def test_fields_with_a_twin_are_shown_side_by_side() -> None:
     fields = {"task": "t", "response_a": "A", "response_b": "B", "note_a": "alone"}
     sheet = Sheet("k", Item("i", fields), tuple(fields), 1.0)  # type: ignore[arg-type]
-    assert columns_of(sheet, "a") == (["task", "note_a"], [("response", "response_a", "response_b")])
-    assert columns_of(sheet, "b") == (["task", "note_a"], [("response", "response_b", "response_a")])
+    assert field_columns(sheet, "a") == (["task", "note_a"], [("response", "response_a", "response_b")])
+    assert field_columns(sheet, "b") == (["task", "note_a"], [("response", "response_b", "response_a")])
 
 
 def test_of_two_responses_the_left_one_is_asked_about_first() -> None:
     scale = Scale(1, 5, best=5, step=1)
     questions = [
-        Question("clarity", "a", scale, (), 0),
-        Question("clarity", "b", scale, (), 0),
-        Question("overall", None, None, (), 0),
+        LabelQuestion("clarity", "a", scale, (), 0),
+        LabelQuestion("clarity", "b", scale, (), 0),
+        LabelQuestion("overall", None, None, (), 0),
     ]
     asked = asked_of(questions, "b")
     assert [(call.question.criterion, call.side, call.question.subject) for call in asked] == [
@@ -324,7 +327,7 @@ def test_only_the_named_criteria_are_asked(pairs: Path) -> None:
 
 
 def test_people_rate_from_one_to_five_where_the_judge_gives_log_probabilities() -> None:
-    (question,) = questions_of([("fluency", None)], [load_protocol("gptscore/fluency")])
+    (question,) = label_questions([("fluency", None)], [load_protocol("gptscore/fluency")])
     assert [level.key for level in question.levels] == ["1", "2", "3", "4", "5"]
     assert question.note
 
@@ -332,8 +335,8 @@ def test_people_rate_from_one_to_five_where_the_judge_gives_log_probabilities() 
 def test_a_criterion_with_two_scales_in_one_run_says_which_one_is_meant() -> None:
     protocol, other = load_protocol("opinion-summary/fluency"), load_protocol("gptscore-ko/fluency")
     wide = structs.replace(other, criteria={"fluency": Scale(0, 10, best=10, step=1)})
-    assert questions_of([("fluency", None)], [protocol, other])[0].note == ""
-    (question,) = questions_of([("fluency", None)], [protocol, wide])
+    assert label_questions([("fluency", None)], [protocol, other])[0].note == ""
+    (question,) = label_questions([("fluency", None)], [protocol, wide])
     assert "opinion-summary/fluency" in question.note
 
 

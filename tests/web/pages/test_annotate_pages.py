@@ -168,8 +168,10 @@ def test_a_correction_stays_on_its_item(browser: Rater) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"value": 6}, {"value": 0}, {"value": 2.5}, {"value": "4"}, {"value": None}, {"value": True}, {"value": [4]},
-        {"value": "left"}, {"question": 1}, {"question": -1}, {"question": "0"}, {"question": True}, {"question": None},
+        {"value": 6}, {"value": 0}, {"value": 2.5}, {"value": "4"}, {"value": None}, {"value": True},
+        {"value": [4]},
+        {"value": "left"}, {"question": 1}, {"question": -1}, {"question": "0"}, {"question": True},
+        {"question": None},
         {"item": "vendor-x-0"}, {"item": "../../etc/passwd"}, {"item": None}, {"item": {"a": 1}},
         {"rater": ""}, {"rater": "=x"}, {"rater": None}, {"rater": "a\u0000b"}, {"rater": ["ann"]},
         {"rater": "'; DROP TABLE labels;--"},
@@ -247,7 +249,8 @@ def test_labels_can_be_taken_away_as_csv(browser: Rater) -> None:
 def test_the_sides_of_a_pair_are_named_left_and_right_only(tmp_path: Path) -> None:
     store = tmp_path / "p.db"
     done = adjudge(
-        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
+        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m",
+        f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
         "--run", "one", "--store", store,
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -316,6 +319,7 @@ class Server:
         return self.process.returncode
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_no_label_and_the_next_one_goes_on(store: Path) -> None:
     server = Server(store)
     for value in (1, 2):

@@ -21,7 +21,7 @@ from adjudge.web.pages import compare
 from adjudge.web.parts import changed_words
 from adjudge.web.parts.changed_words import changed_spans
 from adjudge.web.parts.charts.axis import Domain
-from adjudge.web.parts.charts.dot_plot import strip
+from adjudge.web.parts.charts.dumbbell import dumbbell
 from adjudge.web.parts.charts.slope_chart import slopes
 from adjudge.web.parts.side_by_side import two_texts
 from adjudge.words import signed
@@ -130,10 +130,16 @@ def test_a_text_that_is_missing_or_the_same_has_nothing_marked() -> None:
 
 def test_a_change_joins_its_two_dots_and_a_missing_one_has_no_line() -> None:
     domain = Domain(1, 5)
-    drawn = strip([Mark(4, 3, 5), Mark(2, 1, 3)], domain, "A", is_change=True)
-    assert drawn.count('class="joined"') == 1
-    assert 'class="joined"' not in strip([Mark(4), Mark(2)], domain, "A")
-    assert 'class="joined"' not in strip([Mark(4), Mark(None)], domain, "A", is_change=True)
+    assert dumbbell(Mark(4, 3, 5), Mark(2, 1, 3), domain, "A").count('class="joined arrow"') == 1
+    assert 'class="joined' not in dumbbell(Mark(4), Mark(None), domain, "A")
+    assert dumbbell(Mark(4), Mark(None), domain, "A").count("<circle") == 1
+
+
+def test_a_change_stands_on_one_line_and_one_too_small_to_see_has_no_arrow() -> None:
+    domain = Domain(1, 5)
+    drawn = dumbbell(Mark(4, 3, 5), Mark(2, 1, 3), domain, "A")
+    assert len(set(re.findall(r'<circle [^>]*cy="([^"]*)"', drawn))) == 1
+    assert "arrow" not in dumbbell(Mark(4.01), Mark(4), domain, "A")
 
 
 def test_slopes_say_every_rank_as_text() -> None:
@@ -158,7 +164,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     folder = tmp_path_factory.mktemp("compare")
     store = folder / "a.db"
     rows = [
-        {"id": f"i{k:02}", "system": "abc"[k % 3], "instruction": "Say hello.", "response": f"Hello {k}."} for k in range(12)
+        {"id": f"i{k:02}", "system": "abc"[k % 3], "instruction": "Say hello.",
+        "response": f"Hello {k}."} for k in range(12)
     ]  # fmt: skip
     for name, items, scores, word in (
         ("old", rows, [1 + k % 5 for k in range(12)], "good"),
@@ -197,7 +204,7 @@ def test_the_page_shows_the_change_of_each_system_the_ranks_and_the_items_that_m
     browser: Browser,
 ) -> None:
     page = compared(browser)
-    assert page.count('class="joined"') == 3
+    assert len(re.findall(r'class="joined[^"]*"', page)) == 3
     assert "Rank by mean, 1 is best" in page
     assert "Whose side people take" in page
     text = text_of_page(page)
@@ -205,11 +212,23 @@ def test_the_page_shows_the_change_of_each_system_the_ranks_and_the_items_that_m
         "12 of 12 items have another answer in new" in text
         or "of 12 items have another answer in new" in text
     )
-    moved = re.findall(r'<details class="fold card moved"', page)
+    moved = re.findall(r'<details class="fold moved"', page)
     assert 0 < len(moved) <= compare.MOST_SHOWN
     # The replies stand side by side, with the words that differ marked.
     assert '<mark class="span" title="differs">good</mark>' in page
     assert '<mark class="span" title="differs">bad</mark>' in page
+
+
+def test_the_page_begins_with_whose_side_people_take(browser: Browser) -> None:
+    page = compared(browser)
+    text = text_of_page(page)
+    title = text_of_page(re.findall(r"<h1[^>]*>(.*?)</h1>", page)[0])
+    assert "people" in title
+    before_systems = text[: text.index("difference [95 % CI]")]
+    assert "nearer to new" in before_systems
+    # All but the finding, the systems and the items that moved is folded.
+    folded = re.findall(r'<details class="drawer"><summary><h[23]>(?:<bdi>)?([^<]*)', page)
+    assert {"Ranks of the systems", "Agreement between the runs", "How to read this"} <= set(folded)
 
 
 def test_the_numbers_of_the_page_are_those_of_the_command(browser: Browser) -> None:
@@ -256,7 +275,7 @@ def test_the_single_file_has_the_charts_no_links_and_no_script(browser: Browser,
     assert (done.code, done.out) == (0, "")
     assert "Wrote the comparison to" in done.err
     page = file.read_text(encoding="utf-8")
-    assert page.count('class="joined"') == 3
+    assert len(re.findall(r'class="joined[^"]*"', page)) == 3
     assert "slope" in page
     assert "<script" not in page
     assert 'href="/' not in page

@@ -25,7 +25,8 @@ def a_place(slot: int, kind: str = "generate", order: str = "ab", **parts: objec
     about = CallSpec(PROTOCOL, ("depth",), "fake:x", order, 0, kind)  # type: ignore[arg-type]
     call = Call(
         f"k{slot}", "i1", PROTOCOL, ("depth",), "fake:x", (Message("system", f"Prompt {slot}."),),
-        kind=kind, order=order, target="the target" if kind == "likelihood" else None,  # type: ignore[arg-type]
+        kind=kind, order=order,
+        target="the target" if kind == "likelihood" else None,  # type: ignore[arg-type]
         parent="k0" if kind == "reask" else None,
     )  # fmt: skip
     fields = {"call": call, "reply": None, "error": None, "judgment": None, **parts}
@@ -35,8 +36,10 @@ def a_place(slot: int, kind: str = "generate", order: str = "ab", **parts: objec
 def a_view(shown: int | None = None) -> ItemView:
     tops = (TopToken("4", math.log(0.7)), TopToken("5", math.log(0.2)))
     score = Score(
-        "depth", "ok", subject="a", value=4.0, how="strict", span=(0, 1), estimator="expected", confidence=0.83, grounded=0.5,
-        explanation="It explains.", evidence=("the sea is deep", "not there"), distribution={4.0: 0.75, 5.0: 0.25}, caught_mass=0.9,
+        "depth", "ok", subject="a", value=4.0, how="strict", span=(0, 1), estimator="expected",
+        confidence=0.83, grounded=0.5,
+        explanation="It explains.", evidence=("the sea is deep", "not there"), distribution={4.0: 0.75,
+        5.0: 0.25}, caught_mass=0.9,
     )  # fmt: skip
     first = Judgment(
         (score, Score("depth", "ok", subject="b", value=2.5, how="reask")),
@@ -44,7 +47,8 @@ def a_view(shown: int | None = None) -> ItemView:
         notes={"key_point": "A note."}, flags=("input_missing",),
     )  # fmt: skip
     reply = Reply(
-        "k0", "4 B", reasoning="I thought.", logprobs=(TokenLogprob("4", math.log(0.7), tops),), model_name="model-7", finish="stop",
+        "k0", "4 B", reasoning="I thought.", logprobs=(TokenLogprob("4", math.log(0.7), tops),),
+        model_name="model-7", finish="stop",
         tokens_in=1200, tokens_out=3, seconds=1.5, cost_usd=0.00123,
     )  # fmt: skip
     places = [
@@ -52,7 +56,8 @@ def a_view(shown: int | None = None) -> ItemView:
         a_place(1, "reask", reply=Reply("k1", "2.5")),
         a_place(2, order="ba", error=ReplyError("timeout", "60 s passed")),
         a_place(
-            3, "likelihood", order="ba", reply=Reply("k3", "", logprobs=(TokenLogprob("tar", -0.1), TokenLogprob("get", -2.0)))
+            3, "likelihood", order="ba", reply=Reply("k3", "", logprobs=(TokenLogprob("tar", -0.1),
+            TokenLogprob("get", -2.0)))
         ),
         a_place(4, order="ba", reply=Reply("k4", "")),
     ]  # fmt: skip
@@ -67,11 +72,15 @@ def page_of(view: ItemView) -> Page:
 def test_every_part_of_a_view_is_on_the_page() -> None:
     page = page_of(a_view())
     for text in (
-        "Why <b>?", "Because the sea is deep", "Hello.", "acme/polite", "01234567", "fake:x", "a shown first", "b shown first",
-        "depth", "0.83", "expected", "strict", "lenient", "choice", "0.61", "It explains.", "50 % of the evidence found in the response",
-        "2 quoted, 1 found in the item", "in response a", "not found", "75.0%", "90% of the probability", "70.0%", "A note.",
-        "key point", "I thought.", "input missing", "model-7", "stop", "1,200 in, 3 out", "1.5 s", "$0.00123",
-        "Asked again for the score alone", "2.5", "Prompt 1.", "No reply: timeout.", "60 s passed", "the target", "(empty reply)",
+        "Why <b>?", "Because the sea is deep", "Hello.", "acme/polite", "01234567", "fake:x",
+        "a shown first", "b shown first",
+        "depth", "0.83", "expected", "strict", "lenient", "choice", "0.61", "It explains.",
+        "50 % of the evidence found in the response",
+        "2 quoted, 1 found in the item", "in response a", "not found", "75 %", "90 % of the probability",
+        "70 %", "A note.",
+        "key point", "I thought.", "input missing", "model-7", "stop", "1,200 in, 3 out", "1.5 s", "$0.0012",
+        "Asked again for the score alone", "2.5", "Prompt 1.", "No reply: timeout.", "60 s passed",
+        "the target", "(empty reply)",
         "Prompt 0.", "Prompt 2.",
     ):  # fmt: skip
         assert text in page.text, text

@@ -22,7 +22,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     """Sixty items of three systems; six replies cannot be read; two raters of thirds of a point."""
     folder = tmp_path_factory.mktemp("doors")
     items = [
-        {"id": f"i{k}", "group": f"g{k // 3}", "system": SYSTEMS[k % 3], "instruction": "Say it.", "response": f"r{k}"}
+        {"id": f"i{k}", "group": f"g{k // 3}", "system": SYSTEMS[k % 3], "instruction": "Say it.",
+        "response": f"r{k}"}
         for k in range(N)
     ]  # fmt: skip
     replies = [
@@ -91,7 +92,8 @@ def test_pairs_open_their_items_and_each_part_those_that_this_system_won(tmp_pat
     outputs = [EXAMPLES / f"ranking/{name}.jsonl" for name in ("clear", "terse", "wordy")]
     assert adjudge("pair", *outputs, "-o", tmp_path / "pairs.jsonl").code == 0
     done = adjudge(
-        "run", tmp_path / "pairs.jsonl", "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "ranking/helpful.toml",
+        "run", tmp_path / "pairs.jsonl", "-p", "prometheus/pairwise", "--rubric",
+        EXAMPLES / "ranking/helpful.toml",
         "-m", f"replay:{EXAMPLES / 'ranking/replies.jsonl'}", "--run", "pairs", "--store", tmp_path / "s.db",
     )  # fmt: skip
     assert done.code == 0, done.err

@@ -83,8 +83,10 @@ ALLOWED = re.compile(
 PIECES = st.one_of(
     st.text(max_size=12),
     st.sampled_from(
-        ["# ", "- ", "1. ", "> ", "```", "```js\n", "`", "**", "*", "_", "~~", "[a](", ")", "![", "|", "|-|", "\n", "\n\n", "  ",
-         "<b>", "&lt;", '"', "'", "/*", "//", "\\", "{", "}", '"a": ', "<script>", "\u202e", "\u200b", "onerror=", "javascript:"]
+        ["# ", "- ", "1. ", "> ", "```", "```js\n", "`", "**", "*", "_", "~~", "[a](", ")", "![", "|",
+        "|-|", "\n", "\n\n", "  ",
+         "<b>", "&lt;", '"', "'", "/*", "//", "\\", "{", "}", '"a": ', "<script>", "\u202e", "\u200b",
+         "onerror=", "javascript:"]
     ),
 )  # fmt: skip
 
@@ -145,8 +147,10 @@ def test_a_text_of_which_a_part_would_vanish_is_shown_as_it_is_or_whole(text: st
 
 @pytest.mark.parametrize(
     "text",
-    ["`" * 60_000, "**a " * 15_000, "[a](" * 15_000, ">" * 60_000, "- a\n" * 15_000, "|a" * 30_000, "[" * 60_000, "*" * 60_000,
-     "```js\n" + "/*" * 29_000, "\\" * 60_000, "\n".join(" " * k + "- a" for k in range(340)), "> - " * 15_000],
+    ["`" * 60_000, "**a " * 15_000, "[a](" * 15_000, ">" * 60_000, "- a\n" * 15_000, "|a" * 30_000,
+    "[" * 60_000, "*" * 60_000,
+     "```js\n" + "/*" * 29_000, "\\" * 60_000, "\n".join(" " * k + "- a" for k in range(340)),
+     "> - " * 15_000],
 )  # fmt: skip
 def test_hostile_markdown_is_rendered_without_a_deep_stack(text: str) -> None:
     # Each of these takes well under a second; nested quantifiers or searches would take minutes here.

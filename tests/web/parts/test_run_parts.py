@@ -124,7 +124,7 @@ def test_what_a_second_question_brought_is_marked_in_the_second_reply(tmp_path: 
     script = write_rows(
         tmp_path / "script.jsonl",
         [
-            {"match": "Say a number.", "text": "I find it tactful, 4 of my friends too."},
+            {"match": "Say a number.", "text": "I find it tactful, and so do my friends."},
             {"text": "[RESULT] 2"},
             {"text": "[RESULT] 2"},
             {"text": "[RESULT] 2"},
@@ -262,7 +262,7 @@ def test_only_a_run_that_has_ended_is_marked_as_stopped(status: str, css: str) -
     page = shown(run_parts(summarise([result("i1", 3.0)], facts=known)))
     (notice,) = page.having("notice")
     assert css in notice["class"].split()
-    assert "1 of 1200" in page.text
+    assert "1 of 1,200" in page.text
 
 
 def test_a_summary_of_nothing_has_parts_that_render() -> None:

@@ -41,10 +41,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("secret-folder")
     items = [
-        {"id": as_id(f"{k} {text}"), "system": text, "group": f"{k // 2} {text}", "instruction": text, "response": text}
+        {"id": as_id(f"{k} {text}"), "system": text, "group": f"{k // 2} {text}", "instruction": text,
+        "response": text}
         for k, text in enumerate(HOSTILE)
     ]  # fmt: skip
-    replies = [{"item": item["id"], "text": f"{text} [RESULT] {k % 5 + 1}"} for k, (item, text) in enumerate(zip(items, HOSTILE, strict=True))]  # fmt: skip
+    replies = [
+        {"item": item["id"], "text": f"{text} [RESULT] {k % 5 + 1}"}
+        for k, (item, text) in enumerate(zip(items, HOSTILE, strict=True))
+    ]
     write_rows(folder / "items.jsonl", items)
     write_rows(folder / "replies.jsonl", replies)
     path = folder / "s.db"
@@ -56,12 +60,23 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--run",
         HOSTILE[0],
     )
-    pairs = (EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "--run", "pairs")  # fmt: skip
+    pairs = (
+        EXAMPLES / "advice.jsonl",
+        "-p",
+        "geval/compare",
+        "-m",
+        f"replay:{EXAMPLES / 'advice.replies.jsonl'}",
+        "--run",
+        "pairs",
+    )
     for arguments in (hostile, pairs):
         assert adjudge("run", *arguments, "--store", path).code == 0
     with open_store(path) as opened:
         run = opened.run(HOSTILE[0])
-        labels = [Label(item=item.id, criterion="tact", rater="ann", value=float(1 + k % 3), origin="file") for k, item in enumerate(opened.items(run))]  # fmt: skip
+        labels = [
+            Label(item=item.id, criterion="tact", rater="ann", value=float(1 + k % 3), origin="file")
+            for k, item in enumerate(opened.items(run))
+        ]
         opened.put_labels(labels, run)
     return path
 
@@ -85,6 +100,15 @@ def pages(folder: Path) -> dict[str, Page]:
     }
 
 
+def lines_of(folder: Path, number: int) -> list[str]:
+    """The lines of one script of shared texts."""
+    script = (folder / "pages" / f"texts-{number}.js").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"adjudgeTexts\({number}, (\[.*\])\);\n", script)
+    lines: list[str] = json.loads(found)
+    return lines
+
+
+@pytest.mark.slow
 def test_every_link_leads_to_a_file_of_the_copy_and_every_place_exists(copy: Path) -> None:
     shown = pages(copy)
     assert len(shown) > 20
@@ -106,6 +130,10 @@ def test_every_link_leads_to_a_file_of_the_copy_and_every_place_exists(copy: Pat
                 reached.add(target)
                 if parts.fragment and "=" not in parts.fragment and target.endswith(".html"):
                     assert unquote(parts.fragment) in shown[target].ids(), (name, link)
+            for place in attributes.get("data-texts", "").split():
+                number, line = map(int, place.split("."))
+                assert line < len(lines_of(copy, number)), (name, place)
+                reached.add(f"pages/texts-{number}.js")
     assert reached == files(copy) - {"adjudge-copy.json"}
 
 
@@ -139,11 +167,39 @@ def test_it_holds_no_token_no_path_and_no_name_of_this_machine(copy: Path) -> No
     assert "replay:replies.jsonl" in (copy / "index.html").read_text(encoding="utf-8")
 
 
+def test_a_text_that_many_pages_repeat_is_written_once(tmp_path: Path) -> None:
+    source = f"{'The source of all answers. ' * 40}<script>\u202e"
+    rows = [
+        {"id": f"i{k}", "system": f"s{k}", "group": "g", "instruction": source, "response": f"answer {k}"}
+        for k in range(6)
+    ]
+    write_rows(tmp_path / "items.jsonl", rows)
+    (tmp_path / "script.jsonl").write_text('{"text": "[RESULT] 4"}\n' * 6)
+    model = f"fake:script={tmp_path / 'script.jsonl'}"
+    store = tmp_path / "s.db"
+    assert adjudge("run", tmp_path / "items.jsonl", *DIRECT, "-m", model, "--store", store).code == 0
+    write_copy(store, None, tmp_path / "out")
+    lines = lines_of(tmp_path / "out", 1)
+    assert sum("The source of all answers." in line for line in lines) == 1
+    assert not any("\u202e" in line for line in lines), "hidden characters are written out"
+    items = {name: page for name, page in pages(tmp_path / "out").items() if "/item-" in name}
+    assert len(items) == 6
+    for name, page in items.items():
+        places = [one["data-texts"].split() for _, one in page.tags if "data-texts" in one]
+        texts = ["".join(lines[int(place.partition(".")[2])] for place in one) for one in places]
+        (text,) = [text for text in texts if "The source of all answers." in text]
+        assert f"answer {int(name[-6]) - 1}" in text
+        assert "The source of all answers." in page.text, "the item itself is readable without a script"
+
+
 def test_names_of_files_come_from_numbers_and_our_routes_alone(copy: Path) -> None:
     for name in files(copy):
-        assert re.fullmatch(r"(index\.html|adjudge-copy\.json|static/[a-z]+\.(css|js)|pages/[a-z]+(-[a-z]+)?(-\d+){1,2}\.(html|csv|jsonl))", name), name  # fmt: skip
+        assert re.fullmatch(r"(index\.html|adjudge-copy\.json|static/[a-z]+\.(css|js)|"
+                            r"pages/[a-z]+(-[a-z]+)?(-\d+){1,2}\.(html|csv|jsonl|js))",
+                            name), name  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_copy_of_one_run_has_nothing_of_the_others(store: Path, tmp_path: Path) -> None:
     written = write_copy(store, "pairs", tmp_path / "one")
     assert written.runs == ("pairs",)
@@ -154,6 +210,7 @@ def test_the_copy_of_one_run_has_nothing_of_the_others(store: Path, tmp_path: Pa
     assert page.having("tabs")
 
 
+@pytest.mark.slow
 def test_two_runs_of_the_same_items_are_compared_and_their_items_lead_to_each_other(tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 4)
     path = tmp_path / "s.db"
@@ -208,6 +265,7 @@ def test_too_many_rows_for_one_page_leave_out_items_as_well() -> None:
     assert limits.kept(10_000, 100_000) == static_copy.MOST_ROWS // 10
 
 
+@pytest.mark.slow
 def test_an_earlier_copy_is_replaced_and_a_strangers_files_are_never_touched(
     store: Path, tmp_path: Path
 ) -> None:
@@ -258,6 +316,7 @@ def test_an_export_that_fails_leaves_nothing_behind(store: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_export_leaves_no_folder_that_looks_whole(store: Path, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     earlier: Written = write_copy(store, "pairs", tmp_path / "out")

@@ -1,8 +1,11 @@
-"""The filter of the items table: read from an address, as an SQL condition, and in words."""
+"""The filter of the items table: read from an address, as a choice of rows, and in words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,8 +13,12 @@ import msgspec
 from msgspec import Struct, structs
 from starlette.datastructures import QueryParams
 
+from ...results.columns import Columns, Mask
 from ...words import status_text
-from .index import GAPS
+
+GAPS = {"samples": "samples_gap", "judges": "judges_gap", "orders": "orders_gap", "people": "label_gap"}
+"""Kinds of disagreement, and their columns."""
+
 
 _LONGEST_QUERY = 200
 
@@ -109,17 +116,6 @@ class Filter(Struct, frozen=True):
         return bool(self.apart) and self.sort == f"-{self.apart}"
 
 
-class Where(Struct, frozen=True):
-    """An SQL condition with its parameters."""
-
-    sql: str
-    parameters: tuple[Any, ...]
-    is_narrow: bool = False
-    """whether it matches few rows, which an index finds"""
-    is_frequent: bool = False
-    """whether rows are scanned one by one, because many may match"""
-
-
 def read_filter(query: QueryParams) -> Filter:
     """The filter in a query string, which anybody may have written: what makes no sense is ignored."""
     texts = {name: query.get(name, "")[:1000] for name in (*_TEXTS, *EQUAL)}
@@ -140,46 +136,51 @@ def read_filter(query: QueryParams) -> Filter:
     )
 
 
-def where(wanted: Filter) -> Where:
-    """The condition of a filter, apart from the text to search.
-
-    Values are parameters and columns come from the tables above, so that no part of a query becomes SQL.
-    """
-    parts: list[tuple[str, tuple[Any, ...]]] = []
+def rows_of(columns: Columns, tags: Mapping[int, Sequence[str]], wanted: Filter) -> Mask:
+    """The rows of a filter, apart from the text to search."""
+    masks = [columns.equals(name, value) for name in EQUAL if (value := getattr(wanted, name))]
     if wanted.system:
-        parts.append(("(system = ? OR system_a = ? OR system_b = ?)", (wanted.system,) * 3))
+        names = ("system", "system_a", "system_b")
+        masks.append(_any(columns.equals(name, wanted.system) for name in names))
     if wanted.other:
-        parts.append(("(system_a = ? OR system_b = ?)", (wanted.other,) * 2))
+        masks.append(_any(columns.equals(name, wanted.other) for name in ("system_a", "system_b")))
     if wanted.winner == "tie":
-        parts.append(("choice = 'tie'", ()))
+        masks.append(columns.equals("choice", "tie"))
     elif wanted.winner:
-        won = "(choice = 'a' AND system_a = ? OR choice = 'b' AND system_b = ?)"
-        parts.append((won, (wanted.winner,) * 2))
+        sides = (("a", "system_a"), ("b", "system_b"))
+        masks.append(
+            _any(columns.equals("choice", side) & columns.equals(name, wanted.winner) for side, name in sides)
+        )
     if wanted.status == "failed":
-        parts.append(("status <> 'ok'", ()))
+        masks.append(~columns.equals("status", "ok"))
     elif wanted.status:
-        parts.append(("status = ?", (wanted.status,)))
-    parts += [(f"{name} = ?", (value,)) for name in EQUAL if (value := getattr(wanted, name))]
+        masks.append(columns.equals("status", wanted.status))
     if wanted.flag:
-        parts.append(("instr(flags, ?)", (f" {wanted.flag} ",)))
+        masks.append(columns.with_flag(wanted.flag))
     if wanted.tag:
-        parts.append(("seq IN (SELECT seq FROM tags WHERE tag = ?)", (wanted.tag,)))
-    if wanted.low is not None:
-        parts.append(("value >= ?", (wanted.low - _ROUNDING,)))
-    if wanted.high is not None:
-        parts.append(("value <= ?", (wanted.high + _ROUNDING,)))
+        masks.append(columns.of_items(seq for seq, some in tags.items() if wanted.tag in some))
     if wanted.people:
-        parts.append(("label = ?", (wanted.people,)))
-    # Choices are texts, and in SQLite every text is above every number.
-    if wanted.people_low is not None:
-        parts.append(("label >= ? AND typeof(label) <> 'text'", (wanted.people_low - _ROUNDING,)))
-    if wanted.people_high is not None:
-        parts.append(("label <= ?", (wanted.people_high + _ROUNDING,)))
+        masks.append(columns.equals("label_name", wanted.people))
+    for column, low, high in (
+        ("value", wanted.low, wanted.high),
+        ("label", wanted.people_low, wanted.people_high),
+    ):
+        if low is not None or high is not None:
+            masks.append(
+                columns.within(
+                    column,
+                    None if low is None else low - _ROUNDING,
+                    None if high is None else high + _ROUNDING,
+                )
+            )
     if wanted.apart:
-        column = GAPS[wanted.apart]
-        parts.append((f"{column} > 0", ()) if wanted.least is None else (f"{column} >= ?", (wanted.least,)))
-    sql = " AND ".join(part for part, _ in parts) or "1"
-    return Where(sql, tuple(value for _, values in parts for value in values))
+        gap = GAPS[wanted.apart]
+        masks.append(columns.above(gap, 0.0) if wanted.least is None else columns.within(gap, wanted.least))
+    return reduce(and_, masks) if masks else columns.all_rows()
+
+
+def _any(masks: Iterable[Mask]) -> Mask:
+    return reduce(or_, masks)
 
 
 def _number(text: str) -> float | None:

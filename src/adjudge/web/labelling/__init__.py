@@ -1,1 +1,1 @@
-"""Labelling by people: what they are asked, and the session that stores their labels."""
+"""Labelling by people: what they are asked, and where their labels are stored."""

@@ -6,7 +6,6 @@ A rater sees neither an item's id nor a system's name, since either may give awa
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from ...errors import DataError
 from ...records import Choice, FieldValue, Item, Label, Protocol, Scale, Subject
+from ...render.rubric_text import criteria_text
 from ...render.written_answer import number_text
 
 Side = Literal["left", "right"]
@@ -30,7 +30,7 @@ RATED = Scale(low=1, high=5, best=5, step=1)
 MOST_BUTTONS = 21
 
 
-class Level(Struct, frozen=True):
+class AnswerLevel(Struct, frozen=True):
     """One value of a scale with its name, what it means, and its key."""
 
     value: float
@@ -41,14 +41,14 @@ class Level(Struct, frozen=True):
     """the digit to press; empty where a value of the scale is not a single digit"""
 
 
-class Question(Struct, frozen=True):
+class LabelQuestion(Struct, frozen=True):
     """One question about every item: a score, or which response is better."""
 
     criterion: str
     subject: Subject | None
     scale: Scale | None
     """none for a choice between the two responses"""
-    levels: tuple[Level, ...]
+    levels: tuple[AnswerLevel, ...]
     """empty where there are too many for buttons: the rater types a number"""
     guide: int
     """the number of the guide to show beside it"""
@@ -85,24 +85,20 @@ class Sheet(Struct, frozen=True):
     """criterion → the hash of the response(s) that it is about"""
 
 
-class Asked(Struct, frozen=True):
+class ShownQuestion(Struct, frozen=True):
     """A question as one rater sees it: about the left or the right response."""
 
-    question: Question
+    question: LabelQuestion
     side: Side | None
 
 
-def levels_of(scale: Scale) -> tuple[Level, ...]:
-    """The levels of a scale, each with its key if every one is a single digit; none where there are too many."""
-    if scale.low is None or scale.high is None or scale.step is None:
-        return ()
-    n = math.floor((scale.high - scale.low) / scale.step + 1e-9) + 1
-    if not 2 <= n <= MOST_BUTTONS:
-        return ()
-    values = [round(scale.low + step * scale.step, 9) for step in range(n)]
+def keyed_levels(scale: Scale) -> tuple[AnswerLevel, ...]:
+    """The levels of a scale, each with its key if every one is a single digit; none where there are too
+    many."""
+    values = scale.values(MOST_BUTTONS)
     is_keyed = all(value in range(10) for value in values)
     return tuple(
-        Level(
+        AnswerLevel(
             value=value,
             shown=number_text(value),
             name=scale.names.get(value, ""),
@@ -113,9 +109,9 @@ def levels_of(scale: Scale) -> tuple[Level, ...]:
     )
 
 
-def questions_of(
+def label_questions(
     parts: Iterable[Part], protocols: Sequence[Protocol], criteria: Sequence[str] = ()
-) -> tuple[Question, ...]:
+) -> tuple[LabelQuestion, ...]:
     """A question for each criterion and subject of the run's results, or only for the criteria named."""
     distinct = list(dict.fromkeys(parts))
     known = list(dict.fromkeys(criterion for criterion, _ in distinct))
@@ -131,12 +127,12 @@ def questions_of(
     )
 
 
-def _question(criterion: str, subject: Subject | None, protocols: Sequence[Protocol]) -> Question:
+def _question(criterion: str, subject: Subject | None, protocols: Sequence[Protocol]) -> LabelQuestion:
     numbers = [number for number, protocol in enumerate(protocols) if criterion in protocol.criteria]
     protocol = protocols[numbers[0]]
     judge_scale = protocol.criteria[criterion]
     if judge_scale is None or (protocol.task == "compare" and subject is None):
-        return Question(criterion, subject, None, (), numbers[0])
+        return LabelQuestion(criterion, subject, None, (), numbers[0])
     note = ""
     scale = judge_scale
     if scale.low is None and scale.high is None:
@@ -149,7 +145,7 @@ def _question(criterion: str, subject: Subject | None, protocols: Sequence[Proto
             f"The protocols of this run use different scales for {criterion}. Rate on the scale of "
             f"{protocol.id}."
         )
-    return Question(criterion, subject, scale, levels_of(scale), numbers[0], note)
+    return LabelQuestion(criterion, subject, scale, keyed_levels(scale), numbers[0], note)
 
 
 def _values(scale: Scale | None) -> tuple[object, ...]:
@@ -160,6 +156,8 @@ def _values(scale: Scale | None) -> tuple[object, ...]:
 def guide_of(protocol: Protocol) -> Guide:
     """The instructions of a protocol."""
     criterion = protocol.criterion_text or (protocol.rubric.criterion if protocol.rubric is not None else "")
+    if protocol.asked_criteria:
+        criterion = criteria_text(protocol)
     prompt = (("system", protocol.system_text), ("user", protocol.user_text))
     return Guide(
         protocol.title, criterion, protocol.steps, tuple((role, text) for role, text in prompt if text)
@@ -187,22 +185,22 @@ def left_subject(seed: int, rater: str, item: str) -> Subject:
     return "b" if hashlib.blake2s(text).digest()[0] % 2 else "a"
 
 
-def asked_of(questions: Sequence[Question], left: Subject) -> tuple[Asked, ...]:
+def asked_of(questions: Sequence[LabelQuestion], left: Subject) -> tuple[ShownQuestion, ...]:
     """The questions in the order in which a rater answers them, the left response first."""
-    asked: list[Asked] = []
+    asked: list[ShownQuestion] = []
     for question in questions:
         if question.subject is None:
-            asked.append(Asked(question, None))
+            asked.append(ShownQuestion(question, None))
         elif question.subject == left:
-            asked.append(Asked(question, "left"))
+            asked.append(ShownQuestion(question, "left"))
         else:
-            asked.append(Asked(question, "right"))
+            asked.append(ShownQuestion(question, "right"))
     first = {question.criterion: number for number, question in reversed(list(enumerate(questions)))}
     rank = {"left": 0, "right": 1, None: 2}
     return tuple(sorted(asked, key=lambda ask: (first[ask.question.criterion], rank[ask.side])))
 
 
-def columns_of(sheet: Sheet, left: Subject) -> tuple[list[str], list[tuple[str, str, str]]]:
+def field_columns(sheet: Sheet, left: Subject) -> tuple[list[str], list[tuple[str, str, str]]]:
     """The fields of the item itself, and those of its two responses: (name, left field, right field)."""
     pairs = {
         name[:-2]
@@ -219,8 +217,9 @@ def columns_of(sheet: Sheet, left: Subject) -> tuple[list[str], list[tuple[str, 
     return alone, both
 
 
-def value_of(asked: Asked, answer: object, left: Subject) -> float | Choice:
-    """The label that an answer on the page means, with a and b as in the item; an error for any other answer."""
+def value_of(asked: ShownQuestion, answer: object, left: Subject) -> float | Choice:
+    """The label that an answer on the page means, with a and b as in the item; an error for any other
+    answer."""
     scale = asked.question.scale
     if scale is None:
         other: Subject = "b" if left == "a" else "a"
@@ -231,18 +230,18 @@ def value_of(asked: Asked, answer: object, left: Subject) -> float | Choice:
     if isinstance(answer, bool) or not isinstance(answer, int | float) or abs(answer) > 1e15:
         raise DataError("The answer is not a number. Type a number on the scale.")
     if scale.status_of(answer) != "ok":
-        raise DataError(f"{answer:g} is not on the scale {scale_text(scale)}. Choose a value that is.")
+        raise DataError(f"{answer:g} is not on the scale {range_text(scale)}. Choose a value that is.")
     return float(answer)
 
 
-def answer_of(asked: Asked, value: float | str, left: Subject) -> float | str:
+def answer_of(asked: ShownQuestion, value: float | str, left: Subject) -> float | str:
     """The answer on the page that a label stands for: the reverse of `value_of`."""
     if not asked.question.is_choice or value == "tie":
         return value
     return "left" if value == left else "right"
 
 
-def scale_text(scale: Scale) -> str:
+def range_text(scale: Scale) -> str:
     """1 to 5, in steps of 1."""
     if scale.is_nominal:
         return ", ".join(f"{number_text(value)} {name}" for value, name in sorted(scale.names.items()))
@@ -260,7 +259,7 @@ def best_text(scale: Scale) -> str:
     return f"{number_text(scale.best)} is best"
 
 
-def label_of(sheet: Sheet, asked: Asked, rater: str, value: float | Choice) -> Label:
+def stored_label(sheet: Sheet, asked: ShownQuestion, rater: str, value: float | Choice) -> Label:
     """The label that is stored."""
     return Label(
         item=sheet.item.id,

@@ -22,24 +22,24 @@ from ...records import Item, Label, Subject
 from ...results.manifest import protocols_of
 from ...store import RunRow, Store, open_store
 from .questions import (
-    Asked,
     Guide,
+    LabelQuestion,
     Part,
-    Question,
     Sheet,
+    ShownQuestion,
     answer_of,
     asked_of,
     guide_of,
-    label_of,
+    label_questions,
     left_subject,
-    questions_of,
     sheet_key,
     shown_fields,
+    stored_label,
     value_of,
 )
 
 
-class Progress(Struct, frozen=True):
+class RaterProgress(Struct, frozen=True):
     """The progress of a rater."""
 
     n_items: int
@@ -51,13 +51,13 @@ class Progress(Struct, frozen=True):
     """over all items"""
 
 
-class Turn(Struct, frozen=True):
+class RaterItem(Struct, frozen=True):
     """One item as one rater sees it: which response is on the left, the questions, and the answers so far."""
 
     sheet: Sheet
     place: int
     left: Subject
-    asked: tuple[Asked, ...]
+    asked: tuple[ShownQuestion, ...]
     answers: tuple[float | str | None, ...]
     is_skipped: bool
 
@@ -74,7 +74,7 @@ class Session:
         store: Store,
         run: RunRow,
         sheets: Sequence[Sheet],
-        questions: Sequence[Question],
+        questions: Sequence[LabelQuestion],
         guides: Sequence[Guide],
         *,
         n_all: int,
@@ -84,6 +84,11 @@ class Session:
         self.sheets, self.questions, self.guides = tuple(sheets), tuple(questions), tuple(guides)
         self.n_all = n_all
         self._places = {sheet.key: place for place, sheet in enumerate(self.sheets)}
+        self._text_hashes = {
+            (sheet.item.id, criterion): shown
+            for sheet in self.sheets
+            for criterion, shown in sheet.text_hashes.items()
+        }
         self._skipped: dict[str, set[str]] = defaultdict(set)
         # `give` and `undo` read before they write; two at once must not interleave.
         self._lock = threading.Lock()
@@ -109,7 +114,7 @@ class Session:
 
     # What a rater sees
 
-    def turn(self, rater: str, key: str) -> Turn:
+    def turn(self, rater: str, key: str) -> RaterItem:
         """An item by its key."""
         return self._turn(rater, self._place(key), self._label_values(rater))
 
@@ -123,7 +128,7 @@ class Session:
         turns = (self._turn(rater, place, values) for place in order)
         return next((turn.sheet.key for turn in turns if not turn.is_done and not turn.is_skipped), None)
 
-    def progress(self, rater: str) -> Progress:
+    def progress(self, rater: str) -> RaterProgress:
         """The progress of a rater, counted from the store."""
         values = self._label_values(rater)
         parts = [(question.criterion, question.subject) for question in self.questions]
@@ -131,7 +136,7 @@ class Session:
             sheet.key: sum((sheet.item.id, *part) in values for part in parts) for sheet in self.sheets
         }
         done = {key for key, n in n_answers.items() if n == len(parts)}
-        return Progress(
+        return RaterProgress(
             n_items=len(self.sheets),
             n_done=len(done),
             n_skipped=len(self._skipped.get(rater, set()) - done),
@@ -159,19 +164,22 @@ class Session:
             if not 0 <= number < len(turn.asked):
                 raise DataError(f"The item has no question {number + 1}. Reload the page.")
             asked = turn.asked[number]
-            label = label_of(turn.sheet, asked, rater, value_of(asked, answer, turn.left))
+            label = stored_label(turn.sheet, asked, rater, value_of(asked, answer, turn.left))
             self.store.put_labels([label], self.run)
             self._skipped[rater].discard(key)
 
     def undo(self, rater: str) -> str | None:
-        """Delete the rater's last label among these items; the key of its item, or none if there is no label."""
+        """Delete the rater's last label among these items; the key of its item, or none if there is no
+        label."""
         with self._lock, self._reading() as reading:
             keys = {sheet.item.id: sheet.key for sheet in self.sheets}
             parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
             labels = [
                 label
                 for label in reading.labels(self.run, rater)
-                if label.item in keys and (label.criterion, label.subject) in parts
+                if label.item in keys
+                and (label.criterion, label.subject) in parts
+                and self._is_of_shown_text(label)
             ]
             if not labels:
                 return None
@@ -202,7 +210,13 @@ class Session:
             return {
                 (label.item, label.criterion, label.subject): label.value
                 for label in reading.labels(self.run, rater)
+                if self._is_of_shown_text(label)
             }
+
+    def _is_of_shown_text(self, label: Label) -> bool:
+        """Whether a label is of the text that raters see now: one of an earlier text is asked for again."""
+        shown = self._text_hashes.get((label.item, label.criterion))
+        return not shown or label.text_hash in (None, shown)
 
     def _reading(self) -> Store:
         """The store, opened for one read: it keeps a connection
@@ -212,7 +226,7 @@ class Session:
 
     def _turn(
         self, rater: str, place: int, values: Mapping[tuple[str, str, Subject | None], float | str]
-    ) -> Turn:
+    ) -> RaterItem:
         sheet = self.sheets[place]
         left = left_subject(self.seed, rater, sheet.item.id)
         asked = asked_of(self.questions, left)
@@ -223,7 +237,7 @@ class Session:
             else None
             for ask in asked
         )
-        return Turn(sheet, place, left, asked, answers, sheet.key in self._skipped.get(rater, ()))
+        return RaterItem(sheet, place, left, asked, answers, sheet.key in self._skipped.get(rater, ()))
 
 
 def open_session(
@@ -243,7 +257,7 @@ def open_session(
         for row in drawn.rows:
             hashes[row["item"]][row["criterion"]] = row["text_hash"]
         items: dict[str, Item] = {item.id: item for item in reading.items(run) if item.id in probabilities}
-    questions = questions_of(parts, protocols, criteria)
+    questions = label_questions(parts, protocols, criteria)
     asking = [protocols[number] for number in sorted({question.guide for question in questions})]
     sheets = [
         Sheet(

@@ -22,9 +22,9 @@ from ...errors import AdjudgeError, DataError
 from ...render.written_answer import number_text
 from ..context import Context, posted, refused, visitor_of
 from ..labelling.labels_file import export_labels, labels_csv
-from ..labelling.questions import best_text, columns_of, scale_text, text_parts
+from ..labelling.questions import best_text, field_columns, range_text, text_parts
 from ..labelling.rater_name import rater_name
-from ..labelling.session import Session, Turn, open_session
+from ..labelling.session import RaterItem, Session, open_session
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 
@@ -121,7 +121,7 @@ class _Pages:
         current = _current(turn, request.query_params.get("question"))
         before, after = session.neighbours(key)
         asked = turn.asked[current]
-        alone, both = columns_of(turn.sheet, turn.left)
+        alone, both = field_columns(turn.sheet, turn.left)
         fields = turn.sheet.item.fields
         return self._context.page(
             request,
@@ -133,7 +133,7 @@ class _Pages:
             asked=asked,
             scale=asked.question.scale,
             number_text=number_text,
-            scale_text=scale_text,
+            scale_text=range_text,
             best_text=best_text,
             guide=session.guides[asked.question.guide],
             alone=[(name, text_parts(fields[name])) for name in alone],
@@ -228,7 +228,7 @@ def _next(session: Session, rater: str, after: str) -> str:
     return _address("/annotate/item", rater=rater, **({} if key is None else {"item": key}))
 
 
-def _current(turn: Turn, wanted: str | None) -> int:
+def _current(turn: RaterItem, wanted: str | None) -> int:
     """The question that a key press answers: the one in the address, or the first open one."""
     if wanted is not None and wanted.isascii() and wanted.isdigit() and int(wanted) < len(turn.asked):
         return int(wanted)

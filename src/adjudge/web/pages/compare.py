@@ -16,18 +16,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ...analysis.compare.comparison import Comparison, CriterionComparison, MovedItem
-from ...analysis.compare.words import MOVED, answer_text
+from ...analysis.compare.words import answer_text
 from ...errors import AdjudgeError, StoreError
 from ...records import Item
 from ...store import RunRow, Store
 from ...store.browsing import calls_of_item, item_at, items_between, items_named, labels_state, reading_of
+from ...words import short_name
 from ..cached import WAIT_SECONDS, Cached
 from ..context import Context
-from ..items.index import field_text
+from ..items.field_text import searched_text
 from ..page_addresses import item_url, query_number
-from ..parts.comparison import parts_of
-from ..parts.run_line import line_of
-from ..parts.section import SectionView
+from ..parts.comparison import ComparisonParts, comparison_parts
+from ..parts.run_line import run_line
 from ..parts.side_by_side import TwoTexts, replies_of, side_by_side, two_texts
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ class MovedView(Struct, frozen=True):
     replies: tuple[TwoTexts, ...]
 
 
-class Shown(Struct, frozen=True):
+class ShownComparison(Struct, frozen=True):
     """What the page of a comparison shows."""
 
-    sections: tuple[SectionView, ...]
+    comparison: ComparisonParts
     moved: dict[str, tuple[MovedView, ...]]
-    """title of a criterion's section → its items"""
+    """criterion → its items"""
 
 
 class ComparePage:
@@ -64,7 +64,7 @@ class ComparePage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._cache: dict[tuple[str, str], Cached[Shown]] = {}
+        self._cache: dict[tuple[str, str], Cached[ShownComparison]] = {}
 
     def page(self, request: Request) -> Response:
         values = self._values(request, WAIT_SECONDS)
@@ -113,12 +113,12 @@ class ComparePage:
         with self._context.reading() as store:
             # The older run first: a difference then says what the newer one changed.
             runs = sorted(_two_runs(store, request), key=lambda run: run.id)
-            lines = [line_of(run, self._context.totals(store, run)) for run in runs]
+            lines = [run_line(run, self._context.totals(store, run)) for run in runs]
             state = (lines, [reading_of(store, run) for run in runs], labels_state(store))
         first, second = (line.run for line in lines)
         cached = self._cached_for(first, second)
         refusal = ""
-        parts: Shown | None = None
+        parts: ShownComparison | None = None
         is_current = True
         try:
             parts, is_current = cached.get(state, wait_seconds)
@@ -135,16 +135,16 @@ class ComparePage:
             "query": urlencode([("with", line.run) for line in lines]),
         }
 
-    def _cached_for(self, first: str, second: str) -> Cached[Shown]:
+    def _cached_for(self, first: str, second: str) -> Cached[ShownComparison]:
         with self._lock:
             if len(self._cache) > _MOST_CACHED:
                 self._cache.clear()
             return self._cache.setdefault((first, second), Cached(lambda: self._make(first, second)))
 
-    def _make(self, first: str, second: str) -> Shown:
+    def _make(self, first: str, second: str) -> ShownComparison:
         """Runs in a thread, so it opens the store for itself."""
         from ...analysis.compare.compare import compare_views
-        from ...analysis.labels.judged_texts import of_judged_texts
+        from ...analysis.labels.judged_texts import of_judged_texts, other_texts_note
         from ...analysis.labels.read import labels_of_runs
         from ...analysis.run_view.tabulate import tabulate
         from ...data import LabelFile
@@ -155,11 +155,13 @@ class ComparePage:
             given = self._context.given
             if given is None:
                 given = LabelFile(tuple(labels_of_runs(store, (first, second))))
-            labels = of_judged_texts(store, runs, given).labels
-            comparison = compare_views(views[0], views[1], labels=labels)
-            sections = parts_of(comparison, views[0].seqs)
+            known = of_judged_texts(store, runs, given)
+            comparison = compare_views(
+                views[0], views[1], labels=known.labels, labels_note=other_texts_note(known)
+            )
+            parts = comparison_parts(comparison, views[0].seqs)
             moved = dict(self._moved(store, runs, [view.seqs for view in views], comparison))
-        return Shown(sections, _by_section(sections, list(comparison.criteria), moved))
+        return ShownComparison(parts, moved)
 
     def _moved(
         self,
@@ -170,7 +172,7 @@ class ComparePage:
     ) -> Iterator[tuple[str, tuple[MovedView, ...]]]:
         for name, card in comparison.criteria.items():
             shown = card.moved[:MOST_SHOWN]
-            yield name, tuple(self._moved_view(store, runs, numbers, card, one) for one in shown)
+            yield short_name(name), tuple(self._moved_view(store, runs, numbers, card, one) for one in shown)
 
     def _moved_view(
         self,
@@ -195,18 +197,6 @@ class ComparePage:
         )
 
 
-def _by_section(
-    sections: Sequence[SectionView], names: Sequence[str], moved: dict[str, tuple[MovedView, ...]]
-) -> dict[str, tuple[MovedView, ...]]:
-    """The items of each section of moved items, by the place of the section."""
-    waiting = [name for name in names if moved.get(name)]
-    found = {}
-    for place, view in enumerate(sections):
-        if view.section.title == MOVED and view.section.rows and waiting:
-            found[str(place)] = moved[waiting.pop(0)]
-    return found
-
-
 def _two_runs(store: Store, request: Request) -> list[RunRow]:
     names = list(dict.fromkeys(request.query_params.getlist("with")))
     if len(names) != 2:
@@ -226,6 +216,6 @@ def _fields(first: Item | None, second: Item | None) -> Iterator[tuple[str, TwoT
     """The fields of an item that differ between the runs; all of them where one run lacks the item."""
     fields = [{} if item is None else item.fields for item in (first, second)]
     for name in {**fields[0], **fields[1]}:
-        texts = [field_text(one[name]) if name in one else None for one in fields]
+        texts = [searched_text(one[name]) if name in one else None for one in fields]
         if texts[0] != texts[1]:
             yield name, two_texts(("", ""), texts[0], texts[1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,18 +21,20 @@ from ...store.browsing import calls_of_item, items_between
 from ...untrusted import ACTING
 from ...words import status_text
 from ..context import Context
+from ..items.field_text import searched_text
 from ..items.filter import (
     COLUMNS_SHOWN,
     EQUAL,
+    GAPS,
     Filter,
     condition_words,
     conditions_in_words,
     hits_in,
     read_filter,
 )
-from ..items.index import GAPS, field_text
-from ..items.listing import FIRST_COPY_SECONDS, ROWS_ON_A_PAGE, IndexedRow, Listing
+from ..items.listing import FIRST_READ_SECONDS, ROWS_ON_A_PAGE, IndexedRow, ItemsTable
 from ..page_addresses import run_named, tabs
+from ..parts.item_rows import MOST_CRITERIA, ItemRow, item_rows
 from ..parts.marks import snippet
 
 GAP_TITLES = (
@@ -52,18 +53,13 @@ class ItemsPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lock = threading.Lock()
-        self._listings: dict[int, Listing] = {}
 
-    def listing(self, run: RunRow, wait_seconds: float = 0.0) -> Listing:
+    def listing(self, run: RunRow, wait_seconds: float = 0.0) -> ItemsTable:
         """The table of a run, brought up to date with the store."""
-        index = self._context.indexes.of(run)
-        index.follow(wait_seconds)
-        with self._lock:
-            listing = self._listings.get(run.id)
-            if listing is None or listing.index is not index:
-                listing = self._listings[run.id] = Listing(index)
-            return listing
+        table = self._context.tables.of(run)
+        with self._context.reading() as store:
+            table.follow(store, wait_seconds)
+        return ItemsTable(table, self._context.reading)
 
     def page(self, request: Request) -> Response:
         with self._context.reading() as store:
@@ -80,7 +76,7 @@ class ItemsPage:
         """The largest disagreements first: with people, else
         between judges, orders or samples; or else the failures.
         """
-        n_apart = self.listing(run, FIRST_COPY_SECONDS).choices()["n_apart"]
+        n_apart = self.listing(run, FIRST_READ_SECONDS).choices()["n_apart"]
         kind = next((name for name in ("people", "judges", "orders", "samples") if n_apart[name]), "")
         return Filter(apart=kind, sort=f"-{kind}") if kind else Filter(status="failed")
 
@@ -88,7 +84,7 @@ class ItemsPage:
         """The rows of a filter as a file, all pages of them: CSV, or JSON lines."""
         with self._context.reading() as store:
             run = run_named(store, request)
-        listing, limits = self.listing(run, FIRST_COPY_SECONDS), self._context.limits
+        listing, limits = self.listing(run, FIRST_READ_SECONDS), self._context.limits
         rows = (
             listing.all_rows(read_filter(request.query_params))
             if limits is None
@@ -118,16 +114,22 @@ class ItemsPage:
 
     def _values(self, request: Request, run: RunRow) -> dict[str, Any]:
         wanted = read_filter(request.query_params)
-        listing = self.listing(run, FIRST_COPY_SECONDS)
-        progress = listing.index.progress
-        version = progress.version
+        listing = self.listing(run, FIRST_READ_SECONDS)
         limits = self._context.limits
-        rows, total = listing.page(wanted) if limits is None else (listing.first_items(limits), None)
-        total = len(rows) if limits is not None else total
-        with self._context.reading() as store:
-            rows = explained(store, run, rows, wanted.q)
         choices = listing.choices()
         columns = _columns(choices)
+        with self._context.reading() as store:
+            criteria = _in_order(protocols_of(store, run), choices)
+        is_by_item = limits is None and _is_by_item(wanted, criteria)
+        rows: list[Any] = []
+        if is_by_item:
+            rows, total = self._by_item(run, listing, wanted, criteria)
+        else:
+            results, total = listing.page(wanted) if limits is None else (listing.first_items(limits), None)
+            total = len(results) if limits is not None else total
+            with self._context.reading() as store:
+                rows = list(with_reasons(store, run, results, wanted.q))
+        progress = listing.progress
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(rows) - 1
         has_more = len(rows) == ROWS_ON_A_PAGE if total is None else last < total
@@ -136,6 +138,10 @@ class ItemsPage:
             "line": {"run": run.name},
             "filter": wanted,
             "rows": rows,
+            "is_by_item": is_by_item,
+            "criteria": criteria,
+            "offers": _offers(wanted, run.name, choices),
+            "by_criterion": lambda name: _by_criterion(wanted, run.name, name),
             "total": total,
             "first": first,
             "last": last,
@@ -148,7 +154,8 @@ class ItemsPage:
             "statuses": STATUSES,
             "progress": progress,
             "is_live": run.status == "running" or not progress.is_whole,
-            "live_version": f"{version}-{progress.is_whole}-{progress.done * 20 // max(1, progress.total)}",
+            "live_version": f"{progress.version}-{progress.is_whole}-"
+            f"{progress.done * 20 // max(1, progress.total)}",
             "tabs": tabs(run.name),
             "tab": "Largest disagreements" if wanted.is_by_disagreement else "Items",
             "columns": columns,
@@ -159,14 +166,65 @@ class ItemsPage:
             "said_words": condition_words(),
         }
 
+    def _by_item(
+        self, run: RunRow, listing: ItemsTable, wanted: Filter, criteria: list[str]
+    ) -> tuple[list[ItemRow], int | None]:
+        groups, total = listing.page_of_items(wanted)
+        with self._context.reading() as store:
+            items = {
+                seq: item
+                for _, of_item in groups
+                for seq, item in items_between(store, run, of_item[0]["seq"], of_item[0]["seq"]).items()
+            }
+            protocols = protocols_of(store, run)
+            groups = [(found, with_reasons(store, run, of_item, "")) for found, of_item in groups]
+        return item_rows(groups, items, protocols, criteria, wanted.query(run.name), wanted.q), total
+
+
+def _in_order(protocols: Mapping[str, Protocol], choices: dict[str, Any]) -> list[str]:
+    """The criteria of a run in the order of its protocols."""
+    known = dict.fromkeys(name for protocol in protocols.values() for name in protocol.criteria)
+    judged = [name for name, _ in choices["criterion"]]
+    return sorted(judged, key=lambda name: list(known).index(name) if name in known else len(known))
+
+
+def _is_by_item(wanted: Filter, criteria: list[str]) -> bool:
+    """Whether a row is an item: not where columns of results are chosen, or disagreements are sorted."""
+    is_of_items = wanted.sort.removeprefix("-") in ("", "item", "system", "score")
+    return is_of_items and not wanted.col and not wanted.apart and 0 < len(criteria) <= MOST_CRITERIA
+
+
+def _offers(wanted: Filter, run: str, choices: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """Filters that people want most, with the number of results of each; not those that are set."""
+    failed = sum(n for status, n in choices["status"] if status != "ok")
+    offers = [] if wanted.status or not failed else [("failed", failed, {"status": "failed"})]
+    if not wanted.flag:
+        offers += [(flag.replace("_", " "), n, {"flag": flag}) for flag, n in choices["flag"][:_MOST_OFFERS]]
+    if not wanted.apart and choices["n_apart"]["people"]:
+        largest = {"apart": "people", "sort": "-people"}
+        offers.append(("compared with people", choices["n_apart"]["people"], largest))
+    return [(words, n, f"/items?{wanted.query(run, page=1, **changes)}") for words, n, changes in offers]
+
+
+_MOST_OFFERS = 4
+
+
+def _by_criterion(wanted: Filter, run: str, name: str) -> tuple[str, str]:
+    """The address that sorts the items by their score on a criterion, and how they are sorted now."""
+    is_here = wanted.criterion == name
+    now = {"score": "ascending", "-score": "descending"}.get(wanted.sort, "") if is_here else ""
+    sort = "-score" if now == "ascending" else "score"
+    return f"/items?{wanted.query(run, criterion=name, sort=sort, page=1)}", now
+
 
 def _row_facts(row: IndexedRow) -> str:
     """What the script of a static copy filters and sorts a
     row by: the same names as a filter and `SORTS` have.
     """
     facts = {
-        **{name: row[name] for name in ("system", "system_a", "system_b", "status", "flags", *EQUAL)},
-        **{name: row[column] for name, column in GAPS.items()},
+        **{name: row[name] for name in ("system", "status", "flags", *EQUAL)},
+        **{name: row[name] for name in ("system_a", "system_b") if row[name] is not None},
+        **{name: row[column] for name, column in GAPS.items() if row[column] is not None},
         "item": row["item"],
         "score": row["value"],
         "label": row["label"],
@@ -177,8 +235,8 @@ def _row_facts(row: IndexedRow) -> str:
     return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
 
 
-def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:
-    """The rows of a page with what the copy does not keep: why
+def with_reasons(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:
+    """The rows of a page with what a result does not hold: why
     a score is off its scale, and where a text was found.
     """
     protocols = protocols_of(store, run) if any(row["status"] == "out_of_range" for row in rows) else {}
@@ -191,7 +249,7 @@ def explained(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) 
             item = items_between(store, run, row["seq"], row["seq"]).get(row["seq"])
             texts = item.fields.items() if item is not None else ()
             place, found = next(
-                ((name, part) for name, value in texts if (part := snippet(field_text(value), searched))),
+                ((name, part) for name, value in texts if (part := snippet(searched_text(value), searched))),
                 ("", ""),
             )
         more.append({**row, "status_text": words, "snippet_of": place, "snippet": found})
@@ -224,7 +282,8 @@ def _columns(choices: dict[str, Any]) -> dict[str, str]:
 
 
 def _first_columns(columns: dict[str, str], choices: dict[str, Any]) -> tuple[str, ...]:
-    """The columns that are shown unless others are chosen: not the protocol where each criterion has its own."""
+    """The columns that are shown unless others are chosen: not the protocol where each criterion has its
+    own."""
     is_clear = len(choices["protocol"]) == len(choices["criterion"])
     return tuple(name for name in columns if name != "protocol" or not is_clear)
 

@@ -27,18 +27,25 @@ from ...store import RunRow, Store
 from ...store.browsing import item_at
 from ..context import Context, posted, refused
 from ..items.filter import Filter
-from ..items.index import RunIndex
-from ..items.listing import FIRST_COPY_SECONDS, IndexedRow, Listing
+from ..items.listing import FIRST_READ_SECONDS, IndexedRow, ItemsTable
 from ..labelling.rater_name import rater_name
 from ..notes import LONGEST_NOTE, checked_text, read_tags
 from ..page_addresses import query_number, run_named, tabs
-from ..review_queues import QUEUES, Cell, CellKey, Queue, cells_of, next_open, place_in_queue, queue_named
+from ..review_queues import (
+    GOAL,
+    QUEUES,
+    CellKey,
+    Queue,
+    QueuePlace,
+    cells_of,
+    goal_text,
+    next_open,
+    place_in_queue,
+    queue_named,
+)
 from ..reviewer import reviewer_of, with_reviewer
 from .item import ItemPage
 from .items import ItemsPage
-
-_MOST_KEPT = 60
-
 
 VERDICTS: dict[ReviewVerdict, str] = {
     "judge": "judge right",
@@ -48,7 +55,7 @@ VERDICTS: dict[ReviewVerdict, str] = {
 }
 
 
-class Standing(Struct, frozen=True):
+class JudgeSide(Struct, frozen=True):
     """One judge's answer in a cell, with the key that sides with it."""
 
     row: IndexedRow
@@ -62,17 +69,6 @@ class ReviewPage:
 
     def __init__(self, context: Context, items: ItemsPage, item: ItemPage) -> None:
         self._context, self._items, self._item = context, items, item
-        self._known: dict[tuple[str, str], tuple[RunIndex, int, list[Cell]]] = {}
-
-    def _cells(self, listing: Listing, queue: Queue, criterion: str) -> list[Cell]:
-        """The cells of a queue, kept until the copy changes."""
-        index, version = listing.index, listing.index.progress.version
-        known = self._known.get((queue.name, criterion))
-        if known is None or known[0] is not index or known[1] != version:
-            if len(self._known) > _MOST_KEPT:
-                self._known.clear()
-            known = self._known[queue.name, criterion] = (index, version, cells_of(listing, queue, criterion))
-        return known[2]
 
     def routes(self) -> list[Route]:
         actions: dict[str, Callable[[str, dict[str, Any]], dict[str, str]]] = {
@@ -95,13 +91,13 @@ class ReviewPage:
         reviewer = reviewer_of(request)
         with self._context.reading() as store:
             run = run_named(store, request)
-            listing = self._items.listing(run, FIRST_COPY_SECONDS)
+            listing = self._items.listing(run, FIRST_READ_SECONDS)
             reviews = store.reviews(run)
             own = [review for review in reviews if review.reviewer == reviewer]
-            sizes = {one.name: len(self._cells(listing, one, "")) for one in QUEUES}
+            sizes = {one.name: len(cells_of(listing, one)) for one in QUEUES}
             queue = queue_named(query.get("by"), sizes)
             criterion = query.get("criterion", "")[:1000]
-            cells = self._cells(listing, queue, criterion)
+            cells = cells_of(listing, queue, criterion)
             done = {(review.item, review.criterion, review.subject) for review in own}
             here = place_in_queue(cells, done, query_number(query.get("cell")))
             values = self._values(run, queue, criterion, cells, done, here)
@@ -114,7 +110,7 @@ class ReviewPage:
             "verdicts": VERDICTS,
             "n_reviews": len(reviews),
             "read_only": self._context.why_read_only(request),
-            "progress": listing.index.progress,
+            "progress": listing.progress,
             "criteria": [name for name, _ in listing.choices()["criterion"]],
         }
         crumbs = [(self._context.store_path.name, "/"), (run.name, values["tabs"][0][1]), ("Review", None)]
@@ -125,7 +121,7 @@ class ReviewPage:
         run: RunRow,
         queue: Queue,
         criterion: str,
-        cells: Sequence[Cell],
+        cells: Sequence[QueuePlace],
         done: set[CellKey],
         here: int | None,
     ) -> dict[str, Any]:
@@ -144,6 +140,8 @@ class ReviewPage:
             "criterion": criterion,
             "n_cells": len(cells),
             "n_done": sum(cell.key in done for cell in cells),
+            "n_goal": min(GOAL, len(cells)),
+            "goal": goal_text(self._items.listing(run), queue, cells, criterion),
             "place": None if here is None else here + 1,
             "here": _address(run.name, queue.name, criterion) if here is None else address(here),
             "before": address(here - 1) if here else None,
@@ -154,7 +152,7 @@ class ReviewPage:
         }
 
     def _cell_values(
-        self, store: Store, run: RunRow, cell: Cell, reviews: Sequence[Review], reviewer: str
+        self, store: Store, run: RunRow, cell: QueuePlace, reviews: Sequence[Review], reviewer: str
     ) -> dict[str, Any]:
         """What a reviewer needs to decide one cell."""
         values = self._item.values(store, run, cell.seq, Filter(), None)
@@ -167,8 +165,8 @@ class ReviewPage:
             and (one["choice"] is None) == (row["choice"] is None)
         ]
         others = [one for one in same if one["id"] != cell.row]
-        standings = [Standing(row, "1", True)]
-        standings += [Standing(one, str(5 + k) if k < 5 else "", False) for k, one in enumerate(others)]
+        standings = [JudgeSide(row, "1", True)]
+        standings += [JudgeSide(one, str(5 + k) if k < 5 else "", False) for k, one in enumerate(others)]
         of_cell = [
             review for review in reviews if (review.item, review.criterion, review.subject) == cell.key
         ]
@@ -178,6 +176,9 @@ class ReviewPage:
         return {
             **{name: values[name] for name in ("item", "number", "flags", "labels", "others")},
             "view": msgspec.structs.replace(view, calls=of_criterion) if of_criterion else view,
+            "responses": values["responses"],
+            "judged_fields": view.fields[: values["n_judged"]],
+            "source_fields": view.fields[values["n_judged"] :],
             "cell": cell,
             "row": row,
             "standings": standings,
@@ -263,7 +264,7 @@ class ReviewPage:
                 for review in store.reviews(run)
                 if review.reviewer == reviewer
             }
-        cells = self._cells(listing, queue, criterion)
+        cells = cells_of(listing, queue, criterion)
         key = (row["item"], row["criterion"], row["subject"])
         here = next((place for place, cell in enumerate(cells) if cell.key == key), None)
         ahead = next_open(cells, done, here)
@@ -279,12 +280,12 @@ class ReviewPage:
                 raise DataError("You have no review to undo.")
             store.delete_review(run, own[-1])
         key = (own[-1].item, own[-1].criterion, own[-1].subject)
-        cells = self._cells(self._items.listing(run), queue, criterion)
+        cells = cells_of(self._items.listing(run), queue, criterion)
         row = next((cell.row for cell in cells if cell.key == key), None)
         if row is None:
             # It was reviewed in another queue: go there.
             queue, criterion = queue_named(own[-1].reason, {}), ""
-            cells = self._cells(self._items.listing(run), queue, criterion)
+            cells = cells_of(self._items.listing(run), queue, criterion)
             row = next((cell.row for cell in cells if cell.key == key), None)
         return {"go": _address(run.name, queue.name, criterion, row)}
 
@@ -298,7 +299,7 @@ class ReviewPage:
             run = store.run(_text(body, "run") or "last")
             item = item_at(store, run, seq)
             store.put_note(run, Note(item.id, author, text, tags))
-        self._context.indexes.of(run).look_again()
+        self._context.tables.of(run).look_again()
         return {"said": "Saved." if text or tags else "Deleted.", "tags": ", ".join(tags)}
 
 
@@ -306,7 +307,7 @@ def _raters(labels: Sequence[Label], key: CellKey) -> list[Label]:
     return [label for label in labels if (label.criterion, label.subject) == key[1:]]
 
 
-def _row(listing: Listing, number: object, item: str) -> IndexedRow:
+def _row(listing: ItemsTable, number: object, item: str) -> IndexedRow:
     """The row that a decision is about; an error where the run was judged or parsed again meanwhile."""
     rows = []
     if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1 << 60:

@@ -5,23 +5,32 @@ from __future__ import annotations
 import shlex
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ...store import RunRow
-from ...store.browsing import calls_per_item, labels_state, reading_of, reviews_state
+from ...analysis.item_view.shown_text import shorten
+from ...store import TUNING, RunRow, Store
+from ...store.browsing import (
+    calls_of_item,
+    calls_per_item,
+    items_between,
+    labels_state,
+    reading_of,
+    reviews_state,
+)
 from ..cached import WAIT_SECONDS, Cached
 from ..context import Context
 from ..kept_estimates import Kept
 from ..page_addresses import run_named, tabs
 from ..parts.live_progress import Pace, live_progress
-from ..parts.run_line import line_of
+from ..parts.run_line import run_line
 
 if TYPE_CHECKING:
-    from ..parts.run import RunParts
+    from ..parts.run import FailedReply, RunParts
 
 
 class RunPage:
@@ -57,8 +66,14 @@ class RunPage:
     def _values(self, request: Request, wait_seconds: float) -> dict[str, Any]:
         with self._context.reading() as store:
             run = run_named(store, request)
-            line = line_of(run, self._context.totals(store, run))
-            state = (reading_of(store, run), labels_state(store), reviews_state(store), line)
+            line = run_line(run, self._context.totals(store, run))
+            state = (
+                reading_of(store, run),
+                labels_state(store),
+                reviews_state(store),
+                line,
+                run.manifest.get(TUNING),
+            )
             per_item = calls_per_item(store, run) if run.status == "running" else 0
         from ..parts.method import command_of
 
@@ -77,10 +92,8 @@ class RunPage:
             "tab": "Summary",
             "query": urlencode({"run": run.name}),
             "item_links": _item_links(run.name),
-            "label_command": shlex.join(
-                ["adjudge", "annotate", run.name, "-n", "50", "--store", self._context.shown_store(request)]
-            ),
             "run_command": command_of(run.manifest),
+            "at": f" {shlex.join(('--store', self._context.shown_store(request)))}",
         }
 
     def _cached_for(self, run: RunRow) -> Cached[RunParts]:
@@ -107,11 +120,37 @@ class RunPage:
                 on_read=lambda n: self._n_read.update({name: n}),
             )
             summary = summarise(view)
-            estimates = self._kept.estimates(store, view, summary)
+            estimates = None if view.is_audit else self._kept.estimates(store, view, summary)
             known = known_of(store, view, summary, self._context.given, estimates)
-            parts = run_parts(summary, **known, doors=Doors.of(summary))
+            is_hopeless = bool(summary.n_scores) and summary.n_failed == summary.n_scores
+            replies = tuple(_first_replies(store, run)) if is_hopeless else ()
+            parts = run_parts(summary, **known, first_replies=replies, doors=Doors.of(summary))
         # The id of an item under a probe ends with the probe's name.
         return with_item_links(parts, lambda probe: f"/items?{urlencode({'run': name, 'q': f'~ {probe}'})}")
+
+
+_FIRST_REPLIES = 3
+_LONGEST_REPLY = 2000
+
+
+def _first_replies(store: Store, run: RunRow) -> Iterator[FailedReply]:
+    """What the judge says to the first items, of a run in which nothing could be read."""
+    from ..parts.run import FailedReply
+
+    n = 0
+    for seq, item in items_between(store, run, 0, 50).items():
+        for place in calls_of_item(store, run, seq):
+            scores = place.judgment.scores if place.judgment is not None else ()
+            status = next((score.status for score in scores), None)
+            status = status or (place.judgment.choice_status if place.judgment is not None else None)
+            text = place.reply.text if place.reply is not None else place.error.message if place.error else ""
+            if text and place.about.kind != "combine":
+                url = f"/item?{urlencode({'run': run.name, 'n': seq})}"
+                yield FailedReply(item.id, url, status or "no_reply", shorten(text, _LONGEST_REPLY).text)
+                n += 1
+                break
+        if n == _FIRST_REPLIES:
+            return
 
 
 def _item_links(run: str) -> list[tuple[str, str]]:

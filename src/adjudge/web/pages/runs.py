@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from ...analysis.item_view.calls import has_unread
+from ...analysis.trust.card import Use
 from ...errors import AdjudgeError
 from ...store import RunRow, Store
 from ...store.browsing import labels_state, reading_of, reviews_state
+from ...words import decimals, number, share
 from ..context import Context
 from ..kept_estimates import Kept
-from ..parts.run_line import RunLine, line_of
+from ..parts.charts.agreement_strip import agreement_strip
+from ..parts.run_line import RunLine, run_line
 
 if TYPE_CHECKING:
-    from ...analysis.brief.brief import Brief
-    from ...analysis.brief.words import BriefPart
+    from ...analysis.report.first_screen import CriterionAnswer, FirstScreen
 
 
 State = Hashable
 """Changes whenever the judgments of a run change."""
+
+
+class CriterionLine(Struct, frozen=True):
+    """One criterion of a run in the list: its best system, and the agreement with people in miniature."""
+
+    name: str
+    """empty for the only one"""
+    best: str = ""
+    is_lead: bool = False
+    """whether the best system has a significant lead"""
+    mean: str = ""
+    """of the only system"""
+    agreement: str = ""
+    people: str = ""
+    """agreement of people with each other"""
+    picture: Markup | None = None
 
 
 class AboutRun(Struct, frozen=True):
@@ -35,10 +52,13 @@ class AboutRun(Struct, frozen=True):
 
     unread: int | None = None
     """replies that could not be read in full"""
-    strip: tuple[BriefPart, ...] = ()
-    """the run in short, by its first criterion"""
-    n_criteria: int = 0
+    verdict: str = ""
+    use: Use = "unknown"
+    criteria: tuple[CriterionLine, ...] = ()
+    n_more: int = 0
+    """criteria beyond those"""
     trust: float | None = None
+    """the agreement on the criterion for which the judge is least usable"""
     is_all_failed: bool = False
 
 
@@ -102,30 +122,54 @@ class AboutRuns:
             with self._context.reading() as store:
                 run = store.run(name)
                 places = store.judgments(run)
-                unread = sum(place.judgment is not None and has_unread(place.judgment) for place in places)
-                brief = self._brief(store, run)
-        except (AdjudgeError, sqlite3.Error, OSError):
+                unread = sum(place.judgment is not None and place.judgment.is_unread for place in places)
+                screen = self._screen(store, run)
+        except (AdjudgeError, OSError):
             return AboutRun(unread)  # the run was deleted, or its page says what is wrong with the store
-        from ...analysis.brief.words import brief_parts
-
-        first = brief.criteria[0].agreement if brief.criteria else None
+        lines = tuple(_line(about, is_only=len(screen.criteria) == 1) for about in screen.criteria)
+        worst = screen.criteria[screen.opened].agreement if screen.criteria else None
         return AboutRun(
             unread,
-            brief_parts(brief),
-            len(brief.criteria),
-            first.value if first is not None else None,
-            brief.is_all_failed,
+            screen.verdict,
+            screen.use,
+            lines[:_MOST_LINES],
+            max(0, len(lines) - _MOST_LINES),
+            worst.value if worst is not None else None,
+            screen.state == "all failed",
         )
 
-    def _brief(self, store: Store, run: RunRow) -> Brief:
+    def _screen(self, store: Store, run: RunRow) -> FirstScreen:
         from ...analysis.brief.brief import brief_of_run
         from ...analysis.rank.rank import has_logprobs
+        from ...analysis.report.first_screen import first_screen
         from ...analysis.report.report import summarise
         from ...analysis.run_view.tabulate import tabulate
 
         view = tabulate(store, run, choice_spans=has_logprobs(store, run))
         summary = summarise(view)
-        return brief_of_run(store, view, summary, self._kept.estimates(store, view, summary))
+        estimates = self._kept.estimates(store, view, summary)
+        brief = brief_of_run(store, view, summary, estimates)
+        return first_screen(summary, brief, estimates.of_run, estimates.ranking)
+
+
+_MOST_LINES = 4
+
+
+def _line(about: CriterionAnswer, *, is_only: bool) -> CriterionLine:
+    """A criterion in short: the best system, of a single one its mean, and the agreement with people."""
+    write = share if about.kind == "choices" else number
+    judge = about.agreement.value if about.agreement is not None else None
+    people = about.people.value if about.people is not None else None
+    mean = about.systems[0].best_known if len(about.systems) == 1 and not about.best else None
+    return CriterionLine(
+        "" if is_only else about.name,
+        about.best,
+        about.is_lead,
+        "" if mean is None or mean.value is None else f"mean {number(mean.value, decimals(about.scale))}",
+        "" if judge is None else write(judge),
+        "" if judge is None or people is None else write(people),
+        None if judge is None else agreement_strip(judge, people),
+    )
 
 
 LIST_WAIT_SECONDS = 0.5
@@ -147,10 +191,6 @@ class ListedRun(Struct, frozen=True):
     def is_pending(self) -> bool:
         """Whether the judgments of an ended run are still being read."""
         return self.line.unread is None and self.line.status != "running"
-
-    def part(self, name: str) -> BriefPart | None:
-        """A part of the run in short."""
-        return next((part for part in self.about.strip if part.name == name), None)
 
 
 RUN_SORTS: dict[str, Callable[[ListedRun], Any]] = {
@@ -237,7 +277,7 @@ class RunsPage:
         limits = self._context.limits
         with self._context.reading() as store:
             runs = [run for run in reversed(store.runs()) if limits is None or run.name in limits.runs]
-            lines = [line_of(run, self._context.totals(store, run)) for run in runs]
+            lines = [run_line(run, self._context.totals(store, run)) for run in runs]
             labels = (labels_state(store), reviews_state(store))
             ended = {
                 run.name: (run.id, reading_of(store, run), line.judged, labels)

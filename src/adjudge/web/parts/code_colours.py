@@ -14,9 +14,9 @@ LONGEST_COLOURED = 5_000
 
 _LANGUAGES = frozenset(
     (
-        "bash c c# cpp c++ cs css diff docker dockerfile go haskell hs html ini java javascript js json jsx kotlin "
-        "lua make makefile matlab md markdown perl php powershell py python python3 r rb ruby rs rust scala scss "
-        "sh shell sql swift toml ts tsx typescript xml yaml yml zsh"
+        "bash c c# cpp c++ cs css diff docker dockerfile go haskell hs html ini java javascript js json jsx"
+        " kotlin lua make makefile matlab md markdown perl php powershell py python python3 r rb ruby rs rust"
+        " scala scss sh shell sql swift toml ts tsx typescript xml yaml yml zsh"
     ).split()
 )
 """Others are shown plain."""

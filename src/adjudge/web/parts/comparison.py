@@ -4,21 +4,116 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import structs
+from markupsafe import Markup
+from msgspec import Struct, structs
 
-from ...analysis.compare.comparison import Comparison
-from ...analysis.compare.words import MOVED, RANKS, compare_sections
+from ...analysis.compare.comparison import Comparison, CriterionComparison
+from ...analysis.compare.sentences import people_sentence
+from ...analysis.compare.words import compare_sections
+from ...sections import Notice
+from ...words import short_name
 from ..page_addresses import item_url
+from .charts.bars import BarPart, stacked
 from .charts.slope_chart import slopes
 from .section import Figure, SectionView, view_of
 
 MOST_RANKED = 40
 
 
+class CriterionParts(Struct, frozen=True):
+    """One criterion of a comparison, as a tab of its page."""
+
+    name: str
+    sentences: tuple[str, ...]
+    """the finding"""
+    n_moved: int
+    n_items: int
+    sides: tuple[BarPart, ...]
+    """labels nearer to the first run, equally near, and nearer to the second; empty without labels"""
+    sides_bar: Markup | None
+    sections: tuple[SectionView, ...]
+    """the systems in both runs, open"""
+    moved: SectionView | None
+    folded: tuple[SectionView, ...]
+    """whose side people take, ranks, differences between systems, agreement between the runs"""
+
+
+class ComparisonParts(Struct, frozen=True):
+    """What the page and the file of a comparison show, the finding first."""
+
+    first: str
+    second: str
+    title: str
+    summary: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    notes: tuple[str, ...]
+    criteria: tuple[CriterionParts, ...]
+    folded: tuple[SectionView, ...]
+
+
+def comparison_parts(comparison: Comparison, places: Mapping[str, int] | None = None) -> ComparisonParts:
+    """The parts of a comparison by criterion. Items are links where their numbers are given."""
+    about, *views = comparison_sections(comparison, places)
+    by_criterion: list[list[SectionView]] = []
+    folded = []
+    for view in views:
+        if view.section.kind == "how_to_read":
+            folded.append(view)
+        elif view.section.kind == "criterion":
+            by_criterion.append([view])
+        else:
+            by_criterion[-1].append(view)
+    people = people_sentence(comparison)
+    summary = tuple(line for line in about.section.lines if isinstance(line, str))
+    return ComparisonParts(
+        comparison.first,
+        comparison.second,
+        people or (summary[0] if summary else f"{comparison.first} and {comparison.second}"),
+        summary if people else summary[1:],
+        about.section.notices,
+        about.section.notes,
+        tuple(
+            _criterion_parts(name, card, several, comparison)
+            for (name, card), several in zip(comparison.criteria.items(), by_criterion, strict=True)
+        ),
+        tuple(folded),
+    )
+
+
+def _criterion_parts(
+    name: str, card: CriterionComparison, views: Sequence[SectionView], comparison: Comparison
+) -> CriterionParts:
+    sides: tuple[BarPart, ...] = ()
+    if card.people is not None:
+        sides = (
+            BarPart(f"nearer to {comparison.first}", card.people.n_first, "side-first"),
+            BarPart("equally near", card.people.n_equal, "s-tie"),
+            BarPart(f"nearer to {comparison.second}", card.people.n_second, "side-second"),
+        )
+    is_alone = len(comparison.criteria) == 1
+    main = views[0]
+    if not is_alone:
+        lines = tuple(line for line in main.section.lines if line not in card.sentences)
+        main = structs.replace(main, section=structs.replace(main.section, lines=lines))
+    return CriterionParts(
+        short_name(name),
+        () if is_alone else card.sentences,
+        card.n_moved,
+        card.n_items,
+        sides,
+        stacked(sides, f"{short_name(name)}: labels by the run they are nearer to") if sides else None,
+        (main,),
+        next((view for view in views if view.section.kind == "moved" and view.section.rows), None),
+        tuple(view for view in views[1:] if view.section.kind != "moved"),
+    )
+
+
 _LONGEST_NAME = 18
 
 
-def parts_of(comparison: Comparison, places: Mapping[str, int] | None = None) -> tuple[SectionView, ...]:
+def comparison_sections(
+    comparison: Comparison, places: Mapping[str, int] | None = None
+) -> tuple[SectionView, ...]:
     """The sections of a comparison as HTML, with the ranks as a picture.
 
     Items are links where their numbers in the first run are given.
@@ -28,11 +123,11 @@ def parts_of(comparison: Comparison, places: Mapping[str, int] | None = None) ->
     views = []
     for section in compare_sections(comparison):
         figures: tuple[Figure, ...] = ()
-        if section.title == RANKS and orders:
+        if section.kind == "ranks" and orders:
             order = orders.pop(0)
             figures = tuple(_rank_figure(order.first, order.second, comparison))
         view = view_of(section, figures)
-        if section.title == MOVED and section.rows:
+        if section.kind == "moved" and section.rows:
             items = [one.item for one in moved.pop(0)]
             if places is not None:
                 runs = (comparison.first, comparison.second)
@@ -45,10 +140,7 @@ def _with_links(view: SectionView, urls: Sequence[str]) -> SectionView:
     """The section with a link on each name of its table."""
     if view.table is None:
         return view
-    rows = tuple(
-        tuple(structs.replace(cell, url=url) if cell.is_name else cell for cell in row)
-        for row, url in zip(view.table.rows, urls, strict=True)
-    )
+    rows = tuple(row.with_url(url) for row, url in zip(view.table.rows, urls, strict=True))
     return structs.replace(view, table=structs.replace(view.table, rows=rows))
 
 

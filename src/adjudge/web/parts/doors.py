@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from ...analysis.report.summary import Summary
 from ...analysis.report.words.failures import STATUSES
+from ...analysis.run_view.tally import SKIPPED
 from ...sections import Part, Section
-from ...words import short_name
 
 
 class Doors(Struct, frozen=True):
@@ -17,20 +17,16 @@ class Doors(Struct, frozen=True):
 
     run: str
     keys: dict[str, tuple[str, str]]
-    """title of a section → protocol and criterion"""
+    """name of a criterion → protocol and criterion"""
     n_judges: int = 1
     pairs: dict[str, tuple[str, str]] = {}
     """name of a pair as a table has it → its systems"""
 
     @classmethod
     def of(cls, summary: Summary) -> Doors:
-        keys = {
-            short_name(name): (about.protocol, about.criterion) for name, about in summary.criteria.items()
-        }
+        keys = {name: (about.protocol, about.criterion) for name, about in summary.criteria.items()}
         # A choice has no scale, so that it is not among the criteria; its name ends with its criterion.
-        keys |= {
-            short_name(name): ("", name.rpartition("/")[2]) for name in summary.pairs if name not in keys
-        }
+        keys |= {name: ("", name.rpartition("/")[2]) for name in summary.pairs if name not in keys}
         pairs = {
             f"{pair.system_a} vs {pair.system_b}": (pair.system_a, pair.system_b)
             for several in summary.pairs.values()
@@ -40,7 +36,7 @@ class Doors(Struct, frozen=True):
 
     def of_section(self, section: Section) -> Door:
         """The door of a section; one without a criterion leads to the items of all of them."""
-        protocol, criterion = self.keys.get(section.title, ("", ""))
+        protocol, criterion = self.keys.get(section.criterion, ("", ""))
         return Door(self.run, protocol, criterion, self.n_judges == 1 and bool(criterion), self.pairs)
 
 
@@ -71,6 +67,8 @@ class Door(Struct, frozen=True):
     def of_part(self, kind: str, row: str, part: Part) -> str:
         """The items of one part of a bar; empty where they cannot be told apart."""
         known = self.of_row(kind, row)
+        if part.kind == SKIPPED:
+            return ""
         if part.kind in STATUSES:
             return self.url(**known, status=part.kind)
         if kind == "pair" and self.has_scores:

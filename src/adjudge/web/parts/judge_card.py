@@ -15,7 +15,6 @@ from ...analysis.trust.card import Card, CriterionCard
 from ...analysis.trust.stated_confidence import share_a_level
 from ...analysis.trust.words.card import trust_sections
 from ...stats import halved, mean_interval, wilson
-from ...words import short_name
 from .charts.axis import Domain, domain_of
 from .charts.scatter_plot import MOST_POINTS, Axes, Bin, Point, curve_with_intervals, scatter
 from .known_of_run import Points
@@ -29,11 +28,10 @@ _FEWEST_IN_BIN = 2
 
 def judge_card_views(card: Card | None, points: Points) -> Iterator[SectionView]:
     """The card with its plots, where the single answers are known."""
-    names = {short_name(name): name for name in card.criteria} if card is not None else {}
     for section in trust_sections(card) if card is not None else ():
-        name = names.get(section.title, section.title)
         figures: tuple[Figure, ...] = ()
-        if card is not None and section.depth == 2 and name in card.criteria:
+        if card is not None and section.kind == "criterion":
+            name = section.criterion
             figures = tuple(_plots(name, card.criteria[name], points.get(name)))
         yield view_of(section, figures)
 

@@ -9,12 +9,18 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from .safe_text import plain, shown
+from .safe_text import shown, visible_text
 
 Span = tuple[int, int]
 
 HIT = "span hit"
 """The class of what was searched for; other marks are what was read."""
+
+PASSED_OVER = "span aside"
+"""The class of a number that was not read."""
+
+_OPTIONAL = (HIT, PASSED_OVER)
+"""Marks that may be hidden by rendering."""
 
 
 class TextMark(NamedTuple):
@@ -32,17 +38,20 @@ def marks_of(
     title: str = "",
     doubtful: Sequence[Span] = (),
     searched: str = "",
+    rejected: Iterable[tuple[Span, str]] = (),
 ) -> list[TextMark]:
-    """The marks of a text in order: what was read, and what was searched
+    """The marks of a text in order: what was read, what was passed over and why, and what was searched
     for; spans outside the text or inside others are ignored.
     """
     contradicts = "one of several answers that contradict each other"
     wanted = [
         TextMark(*span, "span doubt", contradicts) if span in doubtful else TextMark(*span, "span", title)
-        for span in sorted(span for span in spans if span is not None)
+        for span in spans
+        if span is not None
     ]
+    wanted += [TextMark(*span, PASSED_OVER, f"not read: {reason}") for span, reason in rejected]
     marks: list[TextMark] = []
-    for mark in wanted:
+    for mark in sorted(wanted):
         if (marks[-1].end if marks else 0) <= mark.start < mark.end <= len(text):
             marks.append(mark)
     starts = [mark.start for mark in marks]
@@ -78,11 +87,12 @@ def marked(
     doubtful: Sequence[Span] = (),
     searched: str = "",
     first_id: str = "",
+    rejected: Iterable[tuple[Span, str]] = (),
 ) -> Markup:
     """The text as HTML with its spans marked, those in `doubtful`
     as contradictions; the first mark gets the id `first_id`.
     """
-    marks = marks_of(text, spans, title, doubtful, searched)
+    marks = marks_of(text, spans, title, doubtful, searched, rejected)
     writer = MarkedWriter(marks, first_id)
     writer.text(with_borders(text, marks))
     return writer.html()
@@ -128,13 +138,14 @@ def without_borders(text: str) -> str:
 
 
 class MarkedWriter:
-    """Collects HTML: tags of ours, and text that is escaped; a mark is closed and opened again at each tag."""
+    """Collects HTML: tags of ours, and text that is escaped; a mark is closed and opened again at each
+    tag."""
 
     def __init__(self, marks: Sequence[TextMark], first_id: str = "") -> None:
         self._marks = marks
         self._borders = _border_pattern(len(marks))
         self._first_id = first_id
-        self._has_read = any(mark.css != HIT for mark in marks)
+        self._has_read = any(mark.css not in _OPTIONAL for mark in marks)
         self._parts: list[str] = []
         self._open: int | None = None
         self.written: dict[int, int] = {}
@@ -158,11 +169,11 @@ class MarkedWriter:
             return
         mark = self._marks[self._open]
         name = ""
-        if self._first_id and (mark.css != HIT or not self._has_read):
+        if self._first_id and (mark.css not in _OPTIONAL or not self._has_read):
             name, self._first_id = Markup(' id="{}"').format(self._first_id), ""
         self._parts.append(
             Markup('<mark class="{}" title="{}"{}>{}</mark>').format(
-                mark.css, plain(mark.title), name, shown(text)
+                mark.css, visible_text(mark.title), name, shown(text)
             )
         )
         self.written[self._open] = self.written.get(self._open, 0) + len(text)
@@ -175,11 +186,11 @@ class MarkedWriter:
         return Markup("").join(map(Markup, self._parts))
 
     def is_whole(self) -> bool:
-        """Whether all characters of all marks were written; what was searched for may be hidden."""
+        """Whether all characters of all marks were written, but for what was searched for or passed over."""
         return all(
             self.written.get(number, 0) == mark.end - mark.start
             for number, mark in enumerate(self._marks)
-            if mark.css != HIT
+            if mark.css not in _OPTIONAL
         )
 
 

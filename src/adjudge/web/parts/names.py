@@ -15,7 +15,8 @@ _TAIL = 8
 
 
 def name_ends(text: str) -> tuple[str, str]:
-    """A name in two parts, of which the first may be cut off where there is no room: ids differ at both ends."""
+    """A name in two parts, of which the first may be cut off where there is no room: ids differ at both
+    ends."""
     return (text, "") if len(text) <= 2 * _TAIL else (text[:-_TAIL], text[-_TAIL:])
 
 

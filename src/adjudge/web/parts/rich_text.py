@@ -3,7 +3,8 @@
 markdown-it-py parses; only the tags below are written, and every character of the text through `shown`. There
 are no links and no images: a link is its text with its target beside it, so that nothing in a judged text can
 be followed or loaded. The borders of marks travel through the parser as characters that the text does not
-contain, so a mark is exact. A text of which rendering would hide a word, or a part of a mark, is not rendered.
+contain, so a mark is exact. A text of which rendering would hide a word, or a part of a mark, is not
+rendered.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ def rendered(
     doubtful: Sequence[Span] = (),
     searched: str = "",
     first_id: str = "",
+    rejected: Iterable[tuple[Span, str]] = (),
 ) -> Markup | None:
-    """The text as Markdown or JSON, with the same marks as `marked`; none where it is neither, is too long, or
-    would hide something.
+    """The text as Markdown or JSON, with the same marks as `marked`; none where it is neither, is too long,
+    or would hide something.
     """
     if len(text) > LONGEST_RENDERED or "\0" in text or not may_be_marked(text):
         return None
-    marks = marks_of(text, spans, title, doubtful, searched)
+    marks = marks_of(text, spans, title, doubtful, searched, rejected)
     writer = MarkedWriter(marks, first_id)
     source = with_borders(text, marks)
     if _is_json(text):
@@ -65,9 +67,6 @@ def rendered(
 
 def _letters(parts: Iterable[str]) -> str:
     return "".join(letter for part in parts for letter in part if letter.isalpha())
-
-
-# JSON
 
 
 def _is_json(text: str) -> bool:
@@ -120,9 +119,6 @@ def _write_coloured(writer: MarkedWriter, text: str, css: str) -> None:
     writer.text(text)
     if css:
         writer.tag("</span>")
-
-
-# Markdown
 
 
 @functools.cache

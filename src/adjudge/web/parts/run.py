@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -10,49 +10,65 @@ from msgspec import Struct, structs
 from ...analysis.audit.audit import Audit
 from ...analysis.audit.words import audit_sections
 from ...analysis.brief.brief import Brief
-from ...analysis.brief.words import BriefPart, cost_word
 from ...analysis.rank.ranking import Ranking
 from ...analysis.rank.words import rank_sections
+from ...analysis.report.first_screen import FirstScreen, first_screen
 from ...analysis.report.summary import Summary
 from ...analysis.report.words.choices import pair_sections
 from ...analysis.report.words.distributions import Values
 from ...analysis.report.words.elements import element_sections
 from ...analysis.report.words.failures import failure_sections, reading_sections
+from ...analysis.report.words.flagged import flagged_sections
 from ...analysis.report.words.panel import panel_sections
-from ...analysis.report.words.report import caution_sections, how_to_read, size_text
+from ...analysis.report.words.report import caution_sections, meaning_sections, size_text
 from ...analysis.report.words.scores import score_sections
 from ...analysis.trust.card import Card
-from ...sections import Section
+from ...analysis.tune.kept import KeptTuning
+from ...sections import Section, notices
 from ...store.browsing import Spent
-from ...words import share
-from .decision_strip import StripLine, strip_of
+from ...words import count
+from .audit_view import AuditView, audit_views
+from .cascade_flow import CascadeFlow, cascade_flow
 from .doors import Door, Doors
+from .drawer_numbers import drawer_numbers
+from .first_screen import ScreenView, screen_view
 from .judge_card import judge_card_views
 from .known_of_run import Points
 from .method import MethodPart, method_part
 from .section import SectionView, spread_figure, view_of, views_of
-from .table import CellView, HeadView, TableView
+from .table import CellView, HeadView, RowView, TableView
 from .time_and_cost import timing_views
-from .trust_map import trust_maps
+from .trust_maps_by_judge import trust_maps
+from .tuning_view import TuningView, tuning_view
 
 _WIDEST_MATRIX = 24
 
 
-class Fact(Struct, frozen=True):
-    """A key number at the top of a page."""
-
-    name: str
-    value: str
-    more: str = ""
-
-
 class Group(Struct, frozen=True):
-    """Sections under one heading of a page, with an anchor for links."""
+    """Sections in one drawer of a page, with an anchor for links."""
 
     id: str
     title: str
     sections: tuple[SectionView, ...]
     folded: tuple[SectionView, ...] = ()
+    number: str = ""
+    """what the drawer says while it is closed"""
+
+
+_OF_AUDIT = ("audit", "failures", "readings", "timing")
+"""What an audit shows: its probes are no systems, so nothing is ranked; it wrote its injections itself."""
+
+_OF_FAILED = ("cautions", "failures", "readings", "timing")
+"""What a run shows in which every judgment failed."""
+
+
+class FailedReply(Struct, frozen=True):
+    """A reply from which nothing was read."""
+
+    item: str
+    url: str
+    status: str
+    text: str
 
 
 class RunParts(Struct, frozen=True):
@@ -62,22 +78,36 @@ class RunParts(Struct, frozen=True):
     marks: tuple[str, ...]
     """labels of judges to beware of: fake, recorded replies, weak"""
     size: str
-    facts: tuple[Fact, ...]
     groups: tuple[Group, ...]
     method: MethodPart
     brief: Brief | None = None
+    screen: ScreenView | None = None
+    """the first screen; none for an audit, which has one of its own"""
+    audit: tuple[AuditView, ...] = ()
+    first_replies: tuple[FailedReply, ...] = ()
+    """of a run in which every judgment failed"""
+    cascade: CascadeFlow | None = None
+    tuning: TuningView | None = None
+    """the latest tuning that began with this run"""
 
     @property
-    def strip(self) -> tuple[StripLine, ...]:
-        """The decision strip."""
-        return strip_of(self.brief) if self.brief is not None else ()
-
-    def place_of(self, part: BriefPart) -> str:
-        """The anchor of the evidence for a part of the strip; empty where this page has none."""
-        wanted = {"ranking": ("ranking", "pairs"), "scores": ("scores", "pairs")}.get(
-            part.evidence, (part.evidence,)
+    def contents(self) -> tuple[tuple[str, str], ...]:
+        """The parts of the page: id and title."""
+        answer = (("answer", "Answer"),) if self.screen is not None or self.audit else ()
+        flow = (("cascade", "Cascade"),) if self.cascade is not None else ()
+        tuning = (("tuning", "Tuning"),) if self.tuning is not None else ()
+        return (
+            *answer,
+            *flow,
+            *tuning,
+            *((group.id, group.title) for group in self.groups),
+            ("method", "Method and signature"),
         )
-        return next((name for name in wanted if name == "label" or self.has(name)), "")
+
+    @property
+    def contents_with_items(self) -> tuple[tuple[str, str], ...]:
+        """The same for a file that has its notable items in it."""
+        return *self.contents[:-1], ("items", "Notable items"), self.contents[-1]
 
     def has(self, group_id: str) -> bool:
         """Whether a group is on the page."""
@@ -90,17 +120,14 @@ class RunParts(Struct, frozen=True):
     def without_details(self) -> RunParts:
         """The same parts without folded tables, for a page that would be too large."""
         groups = [
-            structs.replace(
-                group,
-                sections=tuple(
-                    structs.replace(view, unabridged=None)
-                    for view in group.sections
-                    if not view.section.is_detail
-                ),
-            )
+            structs.replace(group, sections=_undetailed(group.sections), folded=_undetailed(group.folded))
             for group in self.groups
         ]
         return structs.replace(self, groups=tuple(groups))
+
+
+def _undetailed(views: Iterable[SectionView]) -> tuple[SectionView, ...]:
+    return tuple(structs.replace(view, unabridged=None) for view in views if not view.section.is_detail)
 
 
 def run_parts(
@@ -114,55 +141,109 @@ def run_parts(
     manifest: Mapping[str, Any] | None = None,
     audit: Audit | None = None,
     brief: Brief | None = None,
+    labels_note: str = "",
+    of_run: Card | None = None,
+    points_of_run: Points | None = None,
+    first_replies: tuple[FailedReply, ...] = (),
     doors: Doors | None = None,
+    tuning: KeptTuning | None = None,
 ) -> RunParts:
     """The parts of a run, from its summary and what else is known of it (see `known_of`).
 
-    With `doors`, every mark opens the items behind it, and the statistics of the card are folded under its
-    map.
+    With `doors`, every mark opens the items behind it. `labels_note` says how many labels are of other texts.
     """
-    scores = [view_of(section, spread_figure(section), doors) for section in score_sections(summary, values)]
-    card_views = tuple(judge_card_views(card, points or {}))
-    maps = tuple(trust_maps(card, points or {}, doors))
-    n_open = 1 if doors is not None and maps else len(card_views)
-    groups = (
-        Group("cautions", "Before you use these numbers", views_of(caution_sections(summary))),
-        Group("audit", "Audit", views_of(audit_sections(audit) if audit is not None else ())),
-        Group(
-            "scores",
-            "Scores",
-            (*scores, *views_of(element_sections(summary)), *views_of(how_to_read(summary))),
-        ),
-        Group("ranking", "Ranking", views_of(_ranking_sections(ranking), doors)),
-        Group("pairs", "Choices", views_of(pair_sections(summary), doors)),
-        Group("panel", "Agreement between judges", views_of(panel_sections(summary))),
-        Group("failures", "Failures", views_of(failure_sections(summary), doors)),
-        Group("card", "Judge card", (*card_views[:n_open], *maps), card_views[n_open:]),
-        Group("readings", "How replies were read", tuple(_reading_views(summary, doors))),
-        Group("timing", "Time and cost", tuple(timing_views(summary, timing or ()))),
+    answer = first_screen(summary, brief, of_run, ranking)
+    screen = screen_view(answer, of_run, points_of_run, doors) if audit is None else None
+    is_hopeless = bool(summary.n_scores) and summary.n_failed == summary.n_scores
+    groups = _groups(
+        summary, answer, card, ranking, points or {}, timing or (), values, audit, doors, labels_note
     )
     return RunParts(
         summary=summary,
-        marks=marks_of(summary),
+        marks=warning_marks(summary),
         size=size_text(summary) if summary.n_scores else "nothing judged yet",
-        facts=tuple(_facts(summary)),
-        groups=tuple(group for group in groups if group.sections),
+        groups=tuple(
+            group
+            for group in groups
+            if group.sections
+            and (audit is None or group.id in _OF_AUDIT)
+            and (not is_hopeless or group.id in _OF_FAILED)
+        ),
         method=method_part(summary, manifest, card.seed if card is not None else None),
         brief=brief,
+        screen=screen,
+        audit=audit_views(audit, None if doors is None else _probe_link(doors)),
+        first_replies=first_replies,
+        cascade=cascade_flow(summary.cascade or {}, doors),
+        tuning=None if tuning is None else tuning_view(tuning, has_doors=doors is not None),
     )
+
+
+def _probe_link(doors: Doors) -> Callable[[str], str]:
+    """The items under a probe: their ids end with its name."""
+    return lambda probe: Door(doors.run).url(q=f"~ {probe}")
+
+
+def _groups(
+    summary: Summary,
+    answer: FirstScreen,
+    card: Card | None,
+    ranking: Ranking | None,
+    points: Points,
+    timing: Sequence[Spent],
+    values: Values | None,
+    audit: Audit | None,
+    doors: Doors | None,
+    labels_note: str,
+) -> tuple[Group, ...]:
+    """The drawers of a run, each with its number; empty ones are left out below."""
+    scores = [view_of(section, spread_figure(section), doors) for section in score_sections(summary, values)]
+    card_views = tuple(judge_card_views(card, points))
+    # Of one judge, the first screen has the map already.
+    maps = tuple(trust_maps(card, points, doors)) if len(summary.models) > 1 else ()
+    n = drawer_numbers(summary, card, ranking)
+    warnings = (*caution_sections(summary, labels_note), *_label_warnings(answer))
+    return (
+        Group("audit", "Every probe", views_of(audit_sections(audit) if audit is not None else ())),
+        Group("cautions", "All warnings", views_of(warnings), number=count(len(answer.warnings), "warning")),
+        Group("without", "Without flagged items", views_of(flagged_sections(summary)), number=n.flagged),
+        Group(
+            "scores",
+            "Scores and their distributions",
+            (*scores, *views_of(element_sections(summary)), *views_of(meaning_sections(summary))),
+            number=n.scores,
+        ),
+        Group("ranking", "Ranking", views_of(_ranking_sections(ranking), doors), number=n.ranking),
+        Group("pairs", "Choices", views_of(pair_sections(summary), doors), number=n.pairs),
+        Group("panel", "Agreement between judges", views_of(panel_sections(summary)), number=n.panel),
+        Group("failures", "Failures", views_of(failure_sections(summary), doors), number=n.failures),
+        Group("card", "Judge and people", (*card_views[:1], *maps), card_views[1:], number=n.card),
+        Group("readings", "How replies were read", tuple(_reading_views(summary, doors)), number=n.readings),
+        Group("timing", "Time and cost", tuple(timing_views(summary, timing)), number=n.cost),
+    )
+
+
+def _label_warnings(answer: FirstScreen) -> Iterator[Section]:
+    """The warnings about the labels."""
+    if texts := [warning.text for warning in answer.warnings if warning.kind == "labels"]:
+        yield Section("Labels", notices=notices(texts))
 
 
 def _reading_views(summary: Summary, doors: Doors | None) -> Iterator[SectionView]:
     """How replies were read; with `doors`, each flag opens its items."""
     for view in views_of(reading_sections(summary), doors):
-        if doors is None or view.section.title != "Flags":
+        if doors is None or view.section.kind != "flags":
             yield view
             continue
         heads = (HeadView("flag", "c-name"), HeadView("items", "num c-n"))
         rows = tuple(
-            (
-                CellView(flag.replace("_", " "), "c-name", is_name=True, url=Door(doors.run).url(flag=flag)),
-                CellView(f"{n:,}", "num c-n", "items"),
+            RowView(
+                (
+                    CellView(
+                        flag.replace("_", " "), "c-name", is_name=True, url=Door(doors.run).url(flag=flag)
+                    ),
+                    CellView(f"{n:,}", "num c-n", "items"),
+                )
             )
             for flag, n in summary.flags.items()
         )
@@ -176,10 +257,7 @@ def with_item_links(parts: RunParts, link: Callable[[str], str]) -> RunParts:
     def linked(view: SectionView) -> SectionView:
         if view.table is None or not view.table.heads or view.table.heads[0].name != "probe":
             return view
-        rows = tuple(
-            tuple(structs.replace(cell, url=link(cell.text)) if cell.is_name else cell for cell in row)
-            for row in view.table.rows
-        )
+        rows = tuple(row.with_url(link(row.name)) for row in view.table.rows)
         return structs.replace(view, table=structs.replace(view.table, rows=rows))
 
     groups = tuple(
@@ -201,7 +279,7 @@ def _ranking_sections(ranking: Ranking | None) -> Iterator[Section]:
         yield from rank_sections(structs.replace(ranking, criteria=chosen), _WIDEST_MATRIX)
 
 
-def marks_of(summary: Summary) -> tuple[str, ...]:
+def warning_marks(summary: Summary) -> tuple[str, ...]:
     """Labels of judges to beware of."""
     marks = []
     if any(model.is_fake for model in summary.models.values()):
@@ -212,23 +290,3 @@ def marks_of(summary: Summary) -> tuple[str, ...]:
     if "weak_judge" in kinds:
         marks.append("weak judge")
     return tuple(marks)
-
-
-def _facts(summary: Summary) -> list[Fact]:
-    planned = summary.n_planned
-    of = f"of {planned:,} planned" if planned is not None and planned != summary.n_items else ""
-    systems = summary.systems or dict.fromkeys(
-        name for pairs in summary.pairs.values() for pair in pairs for name in (pair.system_a, pair.system_b)
-    )
-    noun = "Choices" if summary.pairs and not summary.systems else "Scores"
-    failed = share(summary.n_failed / summary.n_scores) if summary.n_scores else "–"
-    calls = f"{summary.n_calls:,} calls"
-    cost = Fact("Cost", cost_word(summary.cost_usd), calls)
-    return [
-        Fact("Items", f"{summary.n_items:,}", of),
-        Fact("Systems", f"{len(systems):,}"),
-        Fact(noun, f"{summary.n_scores:,}"),
-        Fact("Failed", failed, f"{summary.n_failed:,} of {summary.n_scores:,}" if summary.n_scores else ""),
-        Fact("Judges", f"{len(summary.models):,}"),
-        cost,
-    ]

@@ -30,7 +30,7 @@ class RunLine(Struct, frozen=True):
     """replies that could not be read in full; none where they were not counted"""
 
 
-def line_of(run: RunRow, totals: Totals) -> RunLine:
+def run_line(run: RunRow, totals: Totals) -> RunLine:
     """A run with its totals."""
     manifest = run.manifest
     return RunLine(
@@ -43,7 +43,7 @@ def line_of(run: RunRow, totals: Totals) -> RunLine:
         judged=totals.judged,
         failed=sum(totals.failed.values()),
         failures={kind: n for kind, n in totals.failed.items() if n},
-        protocols=[f"{protocol['id']}@{protocol['digest']}" for protocol in manifest.get("protocols", [])],
+        protocols=run.protocol_refs,
         models=[model["spec"] for model in manifest.get("models", [])],
         fakes=[model["spec"] for model in manifest.get("models", []) if model.get("is_fake")],
         cost_usd=totals.cost_usd if totals.replies > totals.unpriced else None,

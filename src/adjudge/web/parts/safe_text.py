@@ -12,7 +12,7 @@ _LAYOUT = "\t\n\r"
 """White space that HTML shows or ignores by itself."""
 
 
-def plain(text: str) -> str:
+def visible_text(text: str) -> str:
     """The text with acting characters written out, `\\u202e`; for names, titles and attributes."""
     return safe_text(text, _LAYOUT)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markupsafe import Markup
 from msgspec import Struct
 
-from ...sections import Bars, Counts, Interval, Section
+from ...sections import Bars, Counts, DrawnInterval, Section
 from .charts.svg import swatch
 from .doors import Doors
 from .table import TableView, axis_of_bars, bars_of, part_css, table_of
@@ -40,6 +40,8 @@ class SectionView(Struct, frozen=True):
     table: TableView | None = None
     unabridged: TableView | None = None
     """the same table with its minor columns and without pictures; none where it has no such columns"""
+    pairs: TableView | None = None
+    """a wide table of all pairs with the intervals that its cells have no room for"""
     legend: tuple[LegendEntry, ...] = ()
     figures: tuple[Figure, ...] = ()
 
@@ -56,7 +58,11 @@ def view_of(section: Section, figures: Sequence[Figure] = (), doors: Doors | Non
     major = [at for at, column in enumerate(filled.heads) if not column.is_minor]
     notes = section.notes
     marks = [
-        mark for row in filled.rows for value in row if isinstance(value, Interval) for mark in value.marks
+        mark
+        for row in filled.rows
+        for value in row
+        if isinstance(value, DrawnInterval)
+        for mark in value.marks
     ]
     if any(mark.possible for mark in marks):
         notes += ("Pale band: range of the mean including failures.",)
@@ -64,16 +70,17 @@ def view_of(section: Section, figures: Sequence[Figure] = (), doors: Doors | Non
         value.legend or "Filled dot: corrected. Hollow dot: judge alone."
         for row in filled.rows
         for value in row
-        if isinstance(value, Interval) and len(value.marks) > 1
+        if isinstance(value, DrawnInterval) and (value.legend or len(value.marks) > 1)
     ]
     notes += tuple(dict.fromkeys(legends))
+    table = table_of(filled, major, is_drawn=True, door=door) if major else None
+    every = range(len(filled.columns))
     return SectionView(
         section,
         notes,
-        table_of(filled, major, is_drawn=True, door=door) if major else None,
-        table_of(filled, range(len(filled.columns)), is_drawn=False)
-        if len(major) < len(filled.columns)
-        else None,
+        table,
+        table_of(filled, every, is_drawn=False) if len(major) < len(every) else None,
+        table_of(filled, every, is_drawn=False) if table is not None and table.is_dense else None,
         tuple(_legend(filled)),
         tuple(figures),
     )

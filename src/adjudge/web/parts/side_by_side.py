@@ -13,7 +13,7 @@ from .changed_words import Span, changed_spans
 LONGEST_REPLY = 6000
 
 
-class Words(Struct, frozen=True):
+class ChangedText(Struct, frozen=True):
     """A text of one run, with what the other run says in another way."""
 
     about: str
@@ -24,8 +24,8 @@ class Words(Struct, frozen=True):
 class TwoTexts(Struct, frozen=True):
     """The same call, or the same field, in both runs; none where a run has none."""
 
-    first: Words | None
-    second: Words | None
+    first: ChangedText | None
+    second: ChangedText | None
 
     @property
     def is_same(self) -> bool:
@@ -40,7 +40,7 @@ def two_texts(about: tuple[str, str], before: str | None, after: str | None) -> 
     if left is not None and right is not None and left != right:
         spans = changed_spans(left, right)
     words = [
-        None if text is None else Words(name, text, tuple(found))
+        None if text is None else ChangedText(name, text, tuple(found))
         for name, text, found in zip(about, texts, spans, strict=True)
     ]
     return TwoTexts(words[0], words[1])
@@ -49,7 +49,8 @@ def two_texts(about: tuple[str, str], before: str | None, after: str | None) -> 
 def replies_of(
     calls: Sequence[CallOutcome], protocol: str = "", criterion: str = ""
 ) -> list[tuple[str, str, str]]:
-    """Judge, order and text of each reply, or its error; of one protocol and criterion where they are named."""
+    """Judge, order and text of each reply, or its error; of one protocol and criterion where they are
+    named."""
     return [
         (
             call.about.model,

@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from markupsafe import Markup
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ...sections import Axis, Bars, Column, Counts, Interval, Section, Shade, Value, text_of
+from ...sections import REMARK, Axis, Bars, Column, Counts, DrawnInterval, Section, Shade, Value, cell_text
+from ...words import score_text
 from .charts.axis import Domain, axis, axis_of_bins, axis_of_levels, domain_of
-from .charts.bars import Part as BarPart
-from .charts.bars import bars, stacked
+from .charts.bars import BarPart, bars, stacked
 from .charts.dot_plot import strip
+from .charts.dumbbell import dumbbell
 from .doors import Door
 from .names import judge_name
 
@@ -43,8 +44,16 @@ _SHORT = 8
 """the width of a narrow column of numbers, in characters"""
 
 
+_USUAL_TEXT = 17
+"""the width of such a number in a column without a picture"""
+
+
 _USUAL = 20
 """the width of a number with its interval and two digits after the point"""
+
+
+_WIDE_HEAT = 9
+"""A table of all pairs with more columns shows no intervals in its cells, so that none is cut off."""
 
 
 _LEVELS = ("rank", "level")
@@ -72,13 +81,34 @@ class CellView(Struct, frozen=True):
     """of the items behind it"""
 
 
+class RowView(Struct, frozen=True):
+    """A row, and the remark that stands below it where the row is drawn."""
+
+    cells: tuple[CellView, ...]
+    remark: str = ""
+
+    @property
+    def name(self) -> str:
+        return next((cell.text for cell in self.cells if cell.is_name), "")
+
+    def with_url(self, url: str) -> RowView:
+        """The row with a link at its name."""
+        cells = (structs.replace(cell, url=url) if cell.is_name else cell for cell in self.cells)
+        return structs.replace(self, cells=tuple(cells))
+
+
 class TableView(Struct, frozen=True):
     """A table as HTML."""
 
     css: str
     heads: tuple[HeadView, ...]
-    rows: tuple[tuple[CellView, ...], ...]
+    rows: tuple[RowView, ...]
     n_hidden: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its cells have no room for their intervals."""
+        return self.css == "heat dense"
 
 
 def shade(share: float) -> str:
@@ -103,13 +133,16 @@ def table_of(
     n_rows = len(section.rows)
     shown = section.rows if n_rows <= FIRST + LAST else (*section.rows[:FIRST], *section.rows[-LAST:])
     tracks = list(_tracks(section.heads, shown, columns, is_drawn, door))
-    css = "table"
+    css, remarks = "table", [""] * len(shown)
     if any(isinstance(value, Shade) for row in shown for value in row):
-        css = "heat"
+        css = "heat" if len(tracks) <= _WIDE_HEAT or not is_drawn else "heat dense"
     elif any(cell.picture for track in tracks for cell in track.cells):
         css = "table drawn"
-    rows = tuple(zip(*(track.cells for track in tracks), strict=True))
-    return TableView(css, tuple(track.head for track in tracks), rows, n_rows - len(shown))
+        if len(tracks) > 1 and tracks[-1].head.name == REMARK:
+            remarks = [cell.text for cell in tracks.pop().cells]
+    rows = zip(*(track.cells for track in tracks), strict=True)
+    views = tuple(RowView(cells, remark) for cells, remark in zip(rows, remarks, strict=True))
+    return TableView(css, tuple(track.head for track in tracks), views, n_rows - len(shown))
 
 
 def _tracks(
@@ -120,7 +153,7 @@ def _tracks(
     door: Door | None,
 ) -> Iterator[_Track]:
     name_at = columns[1 if heads[columns[0]].name in _LEVELS and len(columns) > 1 else 0]
-    names = [text_of(row[name_at]) for row in rows]
+    names = [cell_text(row[name_at]) for row in rows]
     n_pictures = sum(is_drawn and _is_picture(heads[at], rows, at) for at in columns)
     width = {1: "c-strip", 2: "c-half"}.get(n_pictures, "c-fifth")
     has_main = False
@@ -128,16 +161,23 @@ def _tracks(
     # rows.
     kind = heads[name_at].name or "system"
     door = door if kind in ("system", "pair", "judge") else None
+    later: list[_Track] = []
     for at in columns:
         column, values = heads[at], [row[at] for row in rows]
-        if is_drawn and _is_picture(column, rows, at):
+        if is_drawn and _is_picture(column, rows, at) and column.name in _LEVELS:
+            # Its text stands before the name, its picture beside that of the main number.
+            yield _texts(column, values, "c-level")
+            later.append(_pictures(column, values, names, f"pic {width} hide-narrow", door, kind))
+        elif is_drawn and _is_picture(column, rows, at):
             is_interval = column.axis is not None
             more = " hide-narrow" if has_main and is_interval else ""
             yield _pictures(column, values, names, f"pic {width}{more}", door, kind)
             if is_interval:
-                wide = _wide_css(max((len(text_of(value)) for value in values), default=0))
-                yield _texts(column, values, f"num {'c-more' if has_main else 'c-value'}{wide}")
+                wide = _wide_css(max((len(cell_text(value)) for value in values), default=0))
+                yield _texts(column, values, f"num {'c-more c-interval' if has_main else 'c-value'}{wide}")
                 has_main = True
+                yield from later
+                later.clear()
         elif is_drawn and any(isinstance(value, Bars) for value in values):
             yield _pictures(column, values, names, "pic c-spread", door)
         elif at == name_at:
@@ -148,23 +188,23 @@ def _tracks(
 
 
 def _is_picture(column: Column, rows: Sequence[Sequence[Value]], at: int) -> bool:
-    kinds = (Interval, Counts) if column.axis is not None else Counts
+    kinds = (DrawnInterval, Counts) if column.axis is not None else Counts
     return any(isinstance(row[at], kinds) for row in rows)
 
 
 def _text_css(column: Column, values: Sequence[Value]) -> str:
-    texts = [text_of(value) for value in values]
-    if column.name == "remark":
+    texts = [cell_text(value) for value in values]
+    if column.name == REMARK:
         return "wrap small muted remark"
     if not all(_NUMERIC.fullmatch(text) for text in texts):
         return "wrap c-more"
     longest = max(map(len, (*texts, *column.name.split())))
-    return "num c-n" if longest <= _SHORT else f"num c-more{_wide_css(longest)}"
+    return "num c-n" if longest <= _SHORT else f"num c-more{_wide_css(longest, _USUAL_TEXT)}"
 
 
-def _wide_css(longest: int) -> str:
+def _wide_css(longest: int, usual: int = _USUAL) -> str:
     """Three digits after the point need more room than two."""
-    return " c-wide" if longest > _USUAL else ""
+    return " c-wide" if longest > usual else ""
 
 
 def _texts(
@@ -179,8 +219,8 @@ def _texts(
 ) -> _Track:
     cells = []
     for at, value in enumerate(values):
-        text, bracket, rest = text_of(value), "", ""
-        if isinstance(value, Interval):
+        text, bracket, rest = cell_text(value), "", ""
+        if isinstance(value, DrawnInterval):
             text, bracket, rest = text.partition(" [")
         if isinstance(value, Shade):
             # A cell of the win matrix: the row's system against the column's.
@@ -207,7 +247,7 @@ def _pictures(
     kind: str = "system",
 ) -> _Track:
     """The cells of a column drawn on one axis."""
-    marks = [mark for value in values if isinstance(value, Interval) for mark in value.marks]
+    marks = [mark for value in values if isinstance(value, DrawnInterval) for mark in value.marks]
     domain = _domain(
         column.axis or Axis(), [end for mark in marks for end in (mark.low, mark.value, mark.high)]
     )
@@ -221,9 +261,12 @@ def _pictures(
     ]
     cells = []
     for name, value in zip(names, values, strict=True):
-        picture, text, title = None, "", f"{name}: {text_of(value)}"
-        if isinstance(value, Interval):
-            picture = strip(value.marks, domain, title, reference=reference, is_change=value.is_change)
+        picture, text, title = None, "", f"{name}: {cell_text(value)}"
+        if isinstance(value, DrawnInterval):
+            if value.is_change and len(value.marks) == 2:
+                picture = dumbbell(value.marks[0], value.marks[1], domain, title)
+            else:
+                picture = strip(value.marks, domain, title, reference=reference)
         elif isinstance(value, Counts):
             parts = [
                 BarPart(
@@ -248,7 +291,7 @@ def _pictures(
 
 def _domain(axis: Axis, values: Sequence[float | None]) -> Domain:
     if axis.low is not None and axis.high is not None and axis.low < axis.high:
-        return Domain(float(axis.low), float(axis.high))
+        return Domain(float(axis.low), float(axis.high), axis.is_whole)
     return domain_of(None, values)
 
 
@@ -281,7 +324,7 @@ def bars_of(
     tallest: float | None = None,
     urls: Sequence[str] = (),
 ) -> Markup:
-    names = [f"{level:.4g}" for level in value.levels]
+    names = [score_text(level) for level in value.levels]
     if len(names) > len(value.counts):
         names = [f"{low} to {high}" for low, high in pairwise(names)]
     counts = list(zip(names, value.counts, strict=True))

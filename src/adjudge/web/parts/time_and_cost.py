@@ -12,7 +12,7 @@ from ...analysis.report.summary import Summary
 from ...analysis.report.words.cost import cost_sections
 from ...sections import Section
 from ...store.browsing import Spent
-from ...words import duration
+from ...words import duration, price
 from .charts.histogram import histogram
 from .section import Figure, SectionView, view_of
 
@@ -29,7 +29,7 @@ def timing_views(summary: Summary, spent: Sequence[Spent]) -> Iterator[SectionVi
     if len(tokens) > 1:
         notes.append(f"Tokens per reply: median {median(tokens):,.0f}, 95 % below {_high(tokens):,.0f}")
     if costs:
-        notes.append(f"Cost per reply: median ${median(costs):.6f}")
+        notes.append(f"Cost per reply: median {price(median(costs))}")
     drawn = {
         "Seconds per reply": _drawn(seconds, "seconds per reply", " s"),
         "Tokens per reply": _drawn(tokens, "tokens per reply"),

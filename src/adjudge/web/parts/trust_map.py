@@ -1,36 +1,34 @@
-"""The trust map: judge × people as a heat map whose cells open their items, with a bar of agreement over it."""
+"""The trust map, judge × people: a table whose cells count items and open them.
+
+Blue where the judge is higher, violet where people are, grey where both say the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from ...analysis.labels.labelled import LabelledTable, numbers
 from ...analysis.run_view.criteria import levels_of
-from ...analysis.trust.card import Card
-from ...analysis.trust.words.sentences import agreement_of
-from ...sections import Mark, Section
-from ...stats import nearest
-from ...words import interval, number, short_name
-from .charts.axis import Domain, domain_of, tick_text
-from .charts.bars import agreement_bar
-from .doors import Door, Doors
-from .known_of_run import Points
-from .section import Figure, SectionView
-from .table import CellView, HeadView, TableView, shade
+from ...analysis.trust.card import ConfusionMatrix
+from ...stats import nearest_levels
+from .charts.axis import domain_of, tick_text
+from .doors import Door
+from .table import CellView, HeadView, RowView, TableView
 
-_MOST_MAP_LEVELS = 11
+_MOST_LEVELS = 11
 
 
-_MAP_BINS = 6
+_BINS = 6
 
 
-class _Ends(Struct, frozen=True):
-    """A row or a column of the map: its name, and the answers
-    in it, which are texts or lie between two numbers.
-    """
+_SHADES = 4
+
+
+class Ends(Struct, frozen=True):
+    """A row or a column of the map: its name, and the answers in it: texts, or between two numbers."""
 
     name: str
     low: float | str
@@ -46,89 +44,97 @@ class _Ends(Struct, frozen=True):
         return {f"{start}low": self.low, f"{start}high": self.high}
 
 
-def trust_maps(card: Card | None, points: Points, doors: Doors | None) -> Iterator[SectionView]:
-    """Judge × people as a heat map for each judge and criterion, with a bar of agreement over it."""
-    for name, about in card.criteria.items() if card is not None else ():
-        joined = points.get(name)
-        agreement, people = agreement_of(about)
-        if joined is None or agreement.value is None or not joined.labelled():
-            continue
-        is_share = about.kind == "choices" or agreement.value >= 0
-        domain = Domain(0.0 if is_share else -1.0, 1.0)
-        beside = "" if people is None else f", where people reach {number(people.value or 0.0)}"
-        title = f"{short_name(name)}: agreement {number(agreement.value)}{beside}"
-        bar = agreement_bar(
-            Mark(agreement.value, agreement.low, agreement.high),
-            None if people is None else Mark(people.value),
-            domain,
-            title,
-        )
-        section = Section(f"Judge and people: {short_name(name)}", notes=(_MAP_NOTE,))
-        door = None
-        if doors is not None:
-            model = about.model if doors.n_judges > 1 else ""
-            door = (Door(doors.run, about.protocol, about.criterion), model)
-        note = f"Agreement with people: {interval(agreement)}{beside}."
-        yield SectionView(
-            section, section.notes, _map_table(joined, door), figures=(Figure("Agreement", bar, note),)
-        )
-
-
-_MAP_NOTE = (
-    "Each number counts items: the judge's answer from left, what people said from above. Blue: both agree."
-)
-
-
-def _map_table(joined: LabelledTable, door: tuple[Door, str] | None) -> TableView:
+def map_of_items(joined: LabelledTable, door: Door | None = None, model: str = "") -> TableView:
+    """The map of labelled items; with a `door`, each cell opens its items, of one `model` among several."""
     rows = joined.labelled()
-    judge, people = (
-        _map_ends(joined, [row.answer for row in rows]),
-        _map_ends(joined, [row.label for row in rows]),
-    )
+    judge = _ends_of(joined, [row.answer for row in rows])
+    people = _ends_of(joined, [row.label for row in rows])
     counts = [
         [sum(left.has(row.answer) and top.has(row.label) for row in rows) for top in people] for left in judge
     ]
+
+    def url(left: int, top: int) -> str:
+        if door is None:
+            return ""
+        of_model = {"model": model} if model else {}
+        return door.url(**judge[left].query(), **people[top].query("people"), **of_model)
+
+    names = [end.name for end in judge]
+    return _table(names, [end.name for end in people], counts, url, is_ordered=joined.kind == "scores")
+
+
+def map_of_counts(confusion: ConfusionMatrix, *, is_ordered: bool) -> TableView:
+    """The same map of a card without its items; a failed answer of the judge is no row of it."""
+    places = [at for at, name in enumerate(confusion.judge) if name != "failed"]
+    judge = [confusion.judge[at] for at in places]
+    counts = [confusion.counts[at] for at in places]
+    return _table(judge, confusion.human, counts, lambda _left, _top: "", is_ordered=is_ordered)
+
+
+def _table(
+    judge: Sequence[str],
+    people: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    url: Callable[[int, int], str],
+    *,
+    is_ordered: bool,
+) -> TableView:
+    """The judge's highest answer on top, people's highest on the right."""
     most = max((n for line in counts for n in line), default=1) or 1
-    heads = (HeadView("judge ↓ people →", "c-name"), *(HeadView(top.name, "num") for top in people))
-    table = []
-    for left, line in reversed(list(zip(judge, counts, strict=True))):
-        cells = [CellView(left.name, "c-name", is_name=True)]
-        for top, n in zip(people, line, strict=True):
-            weight = n / most / 2
-            css = "none" if not n else shade(0.5 + weight if left.name == top.name else 0.5 - weight)
-            words = f"{n} items: judge {left.name}, people {top.name}"
-            url = ""
-            if door is not None and n:
-                model = {"model": door[1]} if door[1] else {}
-                url = door[0].url(**left.query(), **top.query("people"), **model)
-            cells.append(CellView(f"{n:,}" if n else "", css, words, url=url))
-        table.append(tuple(cells))
-    return TableView("heat map", heads, tuple(table), 0)
+    heads = (HeadView("judge ↓ people →", "c-name"), *(HeadView(name, "num") for name in people))
+    rows = []
+    for left in reversed(range(len(judge))):
+        cells = [CellView(judge[left], "c-name", is_name=True)]
+        for top, n in enumerate(counts[left]):
+            words = f"{n} items: judge {judge[left]}, people {people[top]}"
+            at_judge, at_people = (_place(people, judge, name) for name in (judge[left], people[top]))
+            cells.append(
+                CellView(
+                    f"{n:,}" if n else "",
+                    _css(at_judge - at_people, n / most, is_ordered=is_ordered) if n else "none",
+                    words,
+                    url=url(left, top) if n else "",
+                )
+            )
+        rows.append(RowView(tuple(cells)))
+    return TableView("heat map", heads, tuple(rows), 0)
 
 
-def _map_ends(joined: LabelledTable, answers: Sequence[float | str | None]) -> list[_Ends]:
-    """The rows of a map: choices; the levels of the scale,
-    each with what is nearest to it; or bins of equal width.
+def _place(people: Sequence[str], judge: Sequence[str], name: str) -> int:
+    """The place of an answer among all of them."""
+    longer = judge if len(judge) >= len(people) else people
+    return longer.index(name) if name in longer else 0
+
+
+def _css(difference: int, share: float, *, is_ordered: bool) -> str:
+    """m: equal; j: the judge is higher; p: people are; x: without an order. Darker with more items."""
+    kind = "m" if difference == 0 else "x" if not is_ordered else "j" if difference > 0 else "p"
+    return f"{kind}{min(_SHADES, max(1, round(share * _SHADES + 0.5)))}"
+
+
+def _ends_of(joined: LabelledTable, answers: Sequence[float | str | None]) -> list[Ends]:
+    """The rows of a map: choices; the levels of the scale, each with what is nearest to it; or bins of equal
+    width.
     """
     if joined.kind == "choices":
-        return [_Ends(choice, choice, choice) for choice in ("a", "tie", "b")]
+        return [Ends(choice, choice, choice) for choice in joined.classes or ("b", "tie", "a")]
     seen = sorted(value for value in numbers(answers) if value is not None)
     levels = levels_of(joined.scale) if joined.is_same_scale else None
-    if levels is not None and len(levels) <= _MOST_MAP_LEVELS:
-        names = {tick_text(level): (level, nearest(seen, levels)) for level in levels}
+    if levels is not None and len(levels) <= _MOST_LEVELS:
+        names = {tick_text(level): (level, nearest_levels(seen, levels)) for level in levels}
         parts = {
             name: [value for value, near in zip(seen, nears, strict=True) if near == level]
             for name, (level, nears) in names.items()
         }
     else:
         domain = domain_of(joined.scale if joined.is_same_scale else None, seen)
-        step = (domain.high - domain.low) / _MAP_BINS
-        edges = [domain.low + place * step for place in range(_MAP_BINS + 1)]
+        step = (domain.high - domain.low) / _BINS
+        edges = [domain.low + place * step for place in range(_BINS + 1)]
         parts = {f"{tick_text(low)} to {tick_text(high)}": [] for low, high in pairwise(edges)}
         for value in seen:
-            place = min(_MAP_BINS - 1, max(0, int((value - domain.low) / step)))
+            place = min(_BINS - 1, max(0, int((value - domain.low) / step)))
             parts[list(parts)[place]].append(value)
     # The ends are answers that occur, so that a filter finds exactly these items.
     return [
-        _Ends(name, min(part), max(part)) if part else _Ends(name, 1.0, 0.0) for name, part in parts.items()
+        Ends(name, min(part), max(part)) if part else Ends(name, 1.0, 0.0) for name, part in parts.items()
     ]

@@ -15,6 +15,7 @@
      [data-invited]                the page of an invitation: its secret, in the fragment, is exchanged for a session
      html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
                                    address and by tr[data-row], the facts of a row; a[data-sort] sorts by one of them
+     [data-texts="1.0 1.7"]        a text of a copy: its lines, by file and line, are loaded when its drawer is opened
      form[data-save="ADDRESS"]     posts its fields and data-body as JSON; the answer is shown in its [role=status]
      #help                         a dialog (key ?) */
 "use strict";
@@ -245,6 +246,35 @@
     read();
   }
 
+  /* Texts that the pages of a copy share. A page from a folder may load nothing but a script. */
+  const ownAddress = document.currentScript.src;
+  const texts = new Map();
+  window.adjudgeTexts = (number, lines) => texts.get(number).resolve(lines);
+
+  function linesOf(number) {
+    if (!texts.has(number)) {
+      const file = {};
+      file.lines = new Promise((resolve, reject) => Object.assign(file, { resolve, reject }));
+      texts.set(number, file);
+      const script = document.createElement("script");
+      script.addEventListener("error", file.reject);
+      script.src = new URL(`../pages/texts-${number}.js`, ownAddress);
+      document.head.append(script);
+    }
+    return texts.get(number).lines;
+  }
+
+  async function fill(element) {
+    const places = element.dataset.texts.split(" ").filter(Boolean).map((place) => place.split(".").map(Number));
+    delete element.dataset.texts;
+    element.classList.add("tall");
+    Object.entries({ dir: "auto", tabindex: "0", role: "group", "aria-label": "text" }).forEach(([name, value]) => element.setAttribute(name, value));
+    try {
+      const lines = await Promise.all(places.map(async ([file, line]) => (await linesOf(file))[line]));
+      element.textContent = lines.join("");
+    } catch { element.textContent = "The file with this text is missing beside the page."; }
+  }
+
   const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((row) => !row.hidden && row.querySelector("a[href]"));
   const position = () => rows().findIndex((row) => row.classList.contains("is-current"));
 
@@ -392,11 +422,29 @@
     } catch { said.textContent = "The server does not respond. Open your link again later."; }
   }
 
+  /* What a fragment names is shown: its drawers are opened, and of a criterion its tab is chosen. */
+  function showTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    if (target.matches(".tabset > .panel")) document.getElementById(`pick-${target.id}`).checked = true;
+    target.scrollIntoView();
+  }
+  addEventListener("hashchange", showTarget);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) showTarget();  // the same address again is no change of it
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll("[data-invited]").forEach(enter);
     settle(document);
     document.addEventListener("change", (event) => { if (event.target.form?.dataset.pick) countPicked(event.target.form); });
     if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
+    if (!("static" in root.dataset)) showTarget();
+    document.addEventListener("toggle", ({ target }) => {
+      if (target.open) target.querySelectorAll("[data-texts]").forEach((one) => { if (one.closest("details") === target) fill(one); });
+    }, true);
     document.querySelectorAll("[data-live]").forEach(follow);
     document.querySelectorAll("form[data-instant]").forEach("static" in root.dataset ? filterHere : filterInstantly);
   });

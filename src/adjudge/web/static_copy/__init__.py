@@ -1,1 +1,2 @@
-"""Static copies of the viewer: `adjudge view RUN --export DIR` asks for its pages and writes them as files."""
+"""Static copies of the viewer: `adjudge view RUN --export DIR` asks for its pages and writes them as
+files."""

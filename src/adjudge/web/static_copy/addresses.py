@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 
-class Address(NamedTuple):
+class PageAddress(NamedTuple):
     """A page of the application, in one spelling for all addresses that show the same."""
 
     path: str
@@ -37,7 +37,7 @@ _BY_SCRIPT = ("/", "/items")
 """Lists that the script of the copy filters and sorts: the rest of their query becomes the fragment."""
 
 
-def read_address(href: str) -> tuple[Address, str]:
+def read_address(href: str) -> tuple[PageAddress, str]:
     """The page that a link of the application leads to, and the fragment of the link in a copy."""
     parts = urlsplit(href)
     path, fragment = unquote(parts.path), parts.fragment
@@ -45,13 +45,13 @@ def read_address(href: str) -> tuple[Address, str]:
     kept = _QUERIES.get(path)
     if path == "/matrix" and dict(query).get("open"):
         # The item of a cell opens beside the matrix by a request of its own: in a copy it is a page.
-        return Address("/item", (("n", dict(query)["open"]), ("run", dict(query).get("run", "")))), ""
+        return PageAddress("/item", (("n", dict(query)["open"]), ("run", dict(query).get("run", "")))), ""
     if kept is None:
-        return Address(path, _in_order(query)), fragment
+        return PageAddress(path, _in_order(query)), fragment
     rest = [(name, value) for name, value in query if name not in kept and name != "part"]
     if path in _BY_SCRIPT and rest:
         fragment = urlencode(rest)
-    return Address(path, _in_order([pair for pair in query if pair[0] in kept])), fragment
+    return PageAddress(path, _in_order([pair for pair in query if pair[0] in kept])), fragment
 
 
 def _in_order(query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,7 @@ from .crawl import Crawl, OnProgress
 from .folder import check_target, finish_folder, new_folder, put_in_place
 from .hidden_paths import hidden_paths
 from .limits import MOST_ITEMS, LeftOut, Limits
+from .shared_texts import SharedTexts
 
 
 class Written(Struct, frozen=True):
@@ -53,6 +54,7 @@ def write_copy(
     check_target(folder)
     context = Context(store_path, given)
     context.limits = Limits(tuple(one.name for one in ended), most_items)
+    context.shared_texts = SharedTexts()
     with new_folder(folder) as part:
         crawl = Crawl(context, part, hidden_paths(store_path, ended), on_progress)
         asyncio.run(crawl.run(is_single=run is not None))

@@ -23,7 +23,7 @@ from ...errors import StoreError
 from ...words import count
 from ..context import Context
 from ..routes import build_pages
-from .addresses import Address, read_address
+from .addresses import PageAddress, read_address
 from .limits import LeftOut
 from .rewriting import Rewriter, choosing_forms, links_in
 
@@ -56,9 +56,9 @@ class Crawl:
         self._app = build_pages(context)
         self._hidden = hidden
         self._on_progress = on_progress
-        self._names: dict[Address, str] = {}
-        self._waiting: list[Address] = []
-        self._moved: dict[Address, str] = {}
+        self._names: dict[PageAddress, str] = {}
+        self._waiting: list[PageAddress] = []
+        self._moved: dict[PageAddress, str] = {}
         self._n_of_kind: Counter[str] = Counter()
         self._is_single = False
         self._made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -71,21 +71,22 @@ class Crawl:
         """Write all pages: the lists of items first, since they decide which items are in the copy."""
         self._is_single = is_single
         self._write_static()
-        start = Address("/run", (("run", self._limits.runs[0]),)) if is_single else Address("/", ())
+        start = PageAddress("/run", (("run", self._limits.runs[0]),)) if is_single else PageAddress("/", ())
         self._names[start] = "index.html"
         self._waiting.append(start)
         for run in self._limits.runs:
-            items = Address("/items", (("run", run),))
+            items = PageAddress("/items", (("run", run),))
             self._add(items)
             _, _, body = await self._settled(items.url)
             for href in links_in(body.decode("utf-8")):
                 await self.link(href, items)
             self._note_left_out(run)
         for pair in _pairs(self._limits.runs):
-            self._add(Address("/compare", tuple(("with", name) for name in pair)))
+            self._add(PageAddress("/compare", tuple(("with", name) for name in pair)))
         while self._waiting:
             await self._write(self._waiting.pop(0))
             self._on_progress(self.n_pages, self.n_pages + len(self._waiting))
+        self._write_texts()
 
     def _note_left_out(self, run: str) -> None:
         with self._context.reading() as store:
@@ -101,13 +102,18 @@ class Crawl:
             if entry.name in ("adjudge.css", "adjudge.js", "view.css"):
                 self._put(f"static/{entry.name}", entry.read_bytes())
 
+    def _write_texts(self) -> None:
+        texts = self._context.shared_texts
+        for number, script in enumerate(texts.scripts(self._without_paths) if texts else (), 1):
+            self._put(f"pages/texts-{number}.js", script.encode("utf-8"))
+
     def _put(self, name: str, data: bytes) -> None:
         (self._folder / name).write_bytes(data)
         self.files.append(name)
 
     # Which pages there are
 
-    def _add(self, address: Address) -> str:
+    def _add(self, address: PageAddress) -> str:
         """The file of a page; a new one is written later."""
         known = self._names.get(address)
         if known is None:
@@ -116,7 +122,7 @@ class Crawl:
             self._waiting.append(address)
         return known
 
-    def _new_name(self, address: Address) -> str:
+    def _new_name(self, address: PageAddress) -> str:
         # A route has letters and slashes; anything else would be another program's address.
         kind = re.sub(r"[^a-z]+", "-", address.path.lower()).strip("-") or "page"
         suffix = {"csv": "csv", "jsonl": "jsonl"}.get(address.get("format"), "html")
@@ -125,7 +131,7 @@ class Crawl:
             return f"pages/item-{run}-{int(address.get('n')) + 1}.html"
         return f"pages/{kind}-{self._n_of_kind[address.path]}.{suffix}"
 
-    def _is_copied(self, address: Address, source: Address) -> bool:
+    def _is_copied(self, address: PageAddress, source: PageAddress) -> bool:
         """Whether a page that is not known yet belongs into the copy."""
         runs = [value for name, value in address.query if name in ("run", "with")]
         if any(name not in self._limits.runs for name in runs) or not _is_page(address.path):
@@ -137,28 +143,29 @@ class Crawl:
         if address.path == "/compare":
             return False  # the pairs are known before the first page
         if address.path == "/matrix" and address.get("page"):
-            return int(address.get("page")) <= 1 + self._limits.most_items // 40
+            # Of another order, the first page is what it is for.
+            return not address.get("sort") and int(address.get("page")) <= 1 + self._limits.most_items // 40
         if self._n_of_kind[address.path] < _MOST_OTHERS:
             return True
         self.is_capped = True
         return False
 
-    async def link(self, href: str, source: Address) -> str | None:
+    async def link(self, href: str, source: PageAddress) -> str | None:
         """A link of a page as the copy has it; none where the copy does not have what it leads to."""
         if href.startswith("#") or not href.startswith("/") or href.startswith("//"):
             return href if href.startswith("#") else None
         address, fragment = read_address(href)
-        if "worst" in dict(parse_qsl(urlsplit(href).query)):
+        if "worst=" in href and "worst" in dict(parse_qsl(urlsplit(href).query)):
             # Which disagreements are the largest is known to the server alone: it sends on to their filter.
             moved = await self._location(href)
             address, fragment = read_address(moved)
         if self._is_single and address.path == "/":
-            address = Address("/run", (("run", self._limits.runs[0]),))
+            address = PageAddress("/run", (("run", self._limits.runs[0]),))
         elif address.path == "/compare":
             # The page has the older run first, however they are named.
             order = {name: number for number, name in enumerate(self._limits.runs)}
             query = sorted(address.query, key=lambda pair: order.get(pair[1], 0))
-            address = Address(address.path, tuple(query))
+            address = PageAddress(address.path, tuple(query))
         name = self._names.get(address)
         if name is None:
             if not self._is_copied(address, source):
@@ -183,7 +190,7 @@ class Crawl:
 
     # Pages
 
-    async def _write(self, address: Address) -> None:
+    async def _write(self, address: PageAddress) -> None:
         status, headers, body = await self._settled(address.url)
         if status != 200:
             raise StoreError(
@@ -207,7 +214,7 @@ class Crawl:
                 text = text.replace(escaped, str(escape(shown)))
         return text
 
-    async def _rewritten(self, text: str, source: Address) -> str:
+    async def _rewritten(self, text: str, source: PageAddress) -> str:
         # Forms that choose a view become links.
         forms = choosing_forms(text)
         hrefs = [*links_in(text), *(href for form in forms for href in form.hrefs)]
@@ -216,11 +223,11 @@ class Crawl:
         compared = [
             (pair, f"{prefix}{self._names[address]}")
             for pair in _pairs(self._limits.runs)
-            if (address := Address("/compare", tuple(("with", name) for name in pair))) in self._names
+            if (address := PageAddress("/compare", tuple(("with", name) for name in pair))) in self._names
         ]
         return Rewriter(links, forms, prefix, self._note(source), compared).rewrite(text)
 
-    def _note(self, source: Address) -> str:
+    def _note(self, source: PageAddress) -> str:
         """What the copy is, and what it lacks, for the foot of every page."""
         run = source.get("run")
         parts = [f"Copy of {self._made}: searching whole texts, updates and labelling need adjudge view."]

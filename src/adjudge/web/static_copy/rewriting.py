@@ -27,6 +27,9 @@ _HREF = re.compile(r'\s(?:href|data-copy)="([^"]*)"')
 """A quotation mark in a text is escaped: only attributes of our templates match."""
 
 
+_FORM = re.compile(r"<form\s.*?</form>", re.DOTALL)
+
+
 _KEPT_FORMS = ("#rows", "#runs")
 """Filters of lists, which the script of the copy applies."""
 
@@ -81,7 +84,9 @@ def choosing_forms(text: str) -> list[ChoosingForm]:
     if "data-instant" not in text:
         return []
     reader = _FormReader()
-    reader.feed(text)
+    # The tables that they filter are most of a page, and need not be read.
+    for form in _FORM.finditer(text):
+        reader.feed(form[0])
     reader.close()
     return reader.forms
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from adjudge.records import Scale
 from adjudge.sections import Mark
 from adjudge.web.parts.charts.axis import Domain, axis, axis_of_bins, axis_of_levels, domain_of, ticks
-from adjudge.web.parts.charts.bars import Part, bars, stacked
+from adjudge.web.parts.charts.bars import BarPart, bars, stacked
 from adjudge.web.parts.charts.dot_plot import strip
 from adjudge.web.parts.charts.histogram import histogram
 from adjudge.web.parts.charts.scatter_plot import MOST_POINTS, Axes, Bin, Point, curve_with_intervals, scatter
@@ -54,7 +54,7 @@ def charts_of(name: str, values: list[float]) -> list[Markup]:
         axis_of_levels(values),
         axis_of_bins(domain.low, domain.high),
         bars([(name, abs(int(value))) for value in values], name),
-        stacked([Part(name, abs(value), "s-ok") for value in values], name),
+        stacked([BarPart(name, abs(value), "s-ok") for value in values], name),
         histogram(values, name, " s"),
         scatter([Point(name, value, value) for value in values], axes, name, bins=bins),
         curve_with_intervals(bins, axes, name),
@@ -179,7 +179,11 @@ def test_bars_of_systems_that_are_compared_share_one_height() -> None:
 
 
 def test_the_parts_of_a_whole_fill_it_one_after_the_other() -> None:
-    parts = [Part("ok", 6, "s-ok"), Part("refused", 0, "s-refused"), Part("unparsed", 2, "s-unparsed")]
+    parts = [
+        BarPart("ok", 6, "s-ok"),
+        BarPart("refused", 0, "s-refused"),
+        BarPart("unparsed", 2, "s-unparsed"),
+    ]
     chart = stacked(parts, "M1")
     (ok,), (unparsed,) = having(chart, "s-ok"), having(chart, "s-unparsed")
     assert percent(ok.get("width")) == 75

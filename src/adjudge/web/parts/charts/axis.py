@@ -9,6 +9,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ....records import Scale
+from ....words import with_minus
 from .svg import chart, text
 
 _ROOM = 0.06
@@ -20,6 +21,8 @@ class Domain(Struct, frozen=True):
 
     low: float
     high: float
+    is_whole: bool = False
+    """whether only whole numbers exist on it, counted from its low end"""
 
     def share(self, value: float) -> float:
         """The position of a value on the axis: 0 at the left end of the picture, 1 at the right.
@@ -52,6 +55,10 @@ def domain_of(scale: Scale | None, values: Iterable[float | None] = ()) -> Domai
 def ticks(domain: Domain, most: int = 6) -> list[float]:
     """Round numbers along the axis, including its ends where they are round."""
     step = _step((domain.high - domain.low) / max(1, most - 1))
+    if domain.is_whole:
+        step = max(1.0, step)
+        n_steps = math.floor((domain.high - domain.low) / step + 1e-9)
+        return [domain.low + place * step for place in range(n_steps + 1)]
     first = math.ceil(domain.low / step - 1e-9)
     last = math.floor(domain.high / step + 1e-9)
     return [place * step for place in range(first, last + 1)]
@@ -59,7 +66,7 @@ def ticks(domain: Domain, most: int = 6) -> list[float]:
 
 def tick_text(value: float) -> str:
     """The number of a tick, as short as possible."""
-    return f"{value:.6g}".replace("-", "\u2212")
+    return with_minus(f"{value:.6g}")
 
 
 def _step(least: float) -> float:

@@ -15,7 +15,7 @@ from .svg import chart, line, linked, rect, text
 _BAR = 14
 
 
-class Part(Struct, frozen=True):
+class BarPart(Struct, frozen=True):
     """One part of a whole: its name, its size and its colour's class."""
 
     name: str
@@ -51,7 +51,7 @@ def bars(
     return chart("100%", height, f"{title} ({counts_text})", [floor, *drawn], has_links=bool(urls))
 
 
-def stacked(parts: Sequence[Part], title: str, *, whole: float | None = None) -> Markup:
+def stacked(parts: Sequence[BarPart], title: str, *, whole: float | None = None) -> Markup:
     """Parts of a whole in one stacked bar, each with a tooltip."""
     total = whole if whole is not None else math.fsum(part.n for part in parts)
     drawn = [rect("0%", 5, "100%", _BAR, "track", rx=2)]

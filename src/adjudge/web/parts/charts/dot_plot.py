@@ -19,24 +19,14 @@ def strip(
     title: str,
     *,
     reference: float | None = None,
-    is_change: bool = False,
 ) -> Markup:
     """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot,
     but its range is drawn.
-
-    Of a change, a line joins the two dots, so that they are a dumbbell.
     """
     parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)
-    ends = [
-        (domain.along(mark.value), place * lanes)
-        for place, mark in enumerate(marks, 1)
-        if mark.value is not None
-    ]
-    if is_change and len(ends) == 2:
-        parts.append(line(*ends[0], *ends[1], "joined"))
     for place, mark in enumerate(marks, start=1):
         parts += _mark(mark, domain, place * lanes, "" if place == 1 else "hollow")
     return chart("100%", _HEIGHT, title, parts)

@@ -10,10 +10,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from ..safe_text import plain
-
-# Elements of SVG
-
+from ..safe_text import visible_text
 
 Along = float | str
 """A coordinate: in pixels, or as a share of the width."""
@@ -35,24 +32,29 @@ def chart(
     """
     box = Markup(' viewBox="0 0 {} {}"').format(_text(width), _text(height)) if view_box else Markup("")
     css_class = Markup(' class="{}"').format(css) if css else Markup("")
-    description = Markup("<title>{}</title>").format(plain(title))
+    description = Markup("<title>{}</title>").format(visible_text(title))
     if desc:
-        description += Markup("<desc>{}</desc>").format(plain(desc))
-    role = Markup('role="group" aria-label="{}"').format(plain(title)) if has_links else Markup('role="img"')
+        description += Markup("<desc>{}</desc>").format(visible_text(desc))
+    role = (
+        Markup('role="group" aria-label="{}"').format(visible_text(title))
+        if has_links
+        else Markup('role="img"')
+    )
     return Markup('<svg {} width="{}" height="{}"{}{}>{}{}</svg>').format(
         role, _text(width), _text(height), box, css_class, description, Markup("").join(children)
     )
 
 
-def linked(child: Markup, url: str, title: str) -> Markup:
-    """A mark that opens what it stands for. Keys skip it: a page
+def linked(child: Markup, url: str, title: str, *, is_reached: bool = False) -> Markup:
+    """A mark that opens what it stands for. Keys skip it unless `is_reached`: a page
     has hundreds, and its filters lead to the same items.
     """
-    return Markup('<a href="{}" tabindex="-1" aria-label="{}">{}</a>').format(url, plain(title), child)
+    skipped = Markup("") if is_reached else Markup(' tabindex="-1"')
+    return Markup('<a href="{}"{} aria-label="{}">{}</a>').format(url, skipped, visible_text(title), child)
 
 
 def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
-    title_element = Markup("<title>{}</title>").format(plain(title)) if title else Markup("")
+    title_element = Markup("<title>{}</title>").format(visible_text(title)) if title else Markup("")
     return Markup('<g class="{}">{}{}</g>').format(css, title_element, Markup("").join(children))
 
 
@@ -82,7 +84,7 @@ def circle(x: Along, y: float, r: float, css: str, title: str = "") -> Markup:
 def text(x: Along, y: float, words: str, css: str = "", *, anchor: str = "start", dx: float = 0) -> Markup:
     shift = Markup(' dx="{}"').format(_text(dx)) if dx else Markup("")
     return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}"{}>{}</text>').format(
-        css, _text(x), _text(y), anchor, shift, plain(words)
+        css, _text(x), _text(y), anchor, shift, visible_text(words)
     )
 
 
@@ -90,7 +92,7 @@ def turned_text(x: float, y: float, words: str, css: str = "") -> Markup:
     """A text that reads upwards, for the name of a vertical axis."""
     return Markup(
         '<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>'
-    ).format(css, _text(x), _text(y), plain(words))
+    ).format(css, _text(x), _text(y), visible_text(words))
 
 
 def polyline(points: Iterable[tuple[float, float]], css: str) -> Markup:
@@ -105,13 +107,18 @@ def swatch(css: str) -> Markup:
     )
 
 
+def sign(mark: Markup) -> Markup:
+    """A mark of a chart beside its meaning, in a legend."""
+    return Markup('<svg class="sign" width="16" height="16" aria-hidden="true">{}</svg>').format(mark)
+
+
 def _element(name: str, css: str, title: str = "", **attributes: Along) -> Markup:
     attribute_text = Markup("").join(
         Markup(' {}="{}"').format(key, _text(value)) for key, value in attributes.items()
     )
     if title:
         return Markup('<{} class="{}"{}><title>{}</title></{}>').format(
-            name, css, attribute_text, plain(title), name
+            name, css, attribute_text, visible_text(title), name
         )
     return Markup('<{} class="{}"{}/>').format(name, css, attribute_text)
 
