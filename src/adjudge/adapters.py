@@ -9,15 +9,14 @@ judgment is what the tool has for a failure: an error, an unscored sample, NaN; 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .errors import DataError
 from .judge import Judge, Verdict
-
-if TYPE_CHECKING:
-    from .records import Protocol
+from .judge.tool_fields import tool_fields
+from .records import Protocol
 
 Threshold = float | None
 
@@ -30,10 +29,11 @@ def mlflow_scorer(judge: Judge, name: str = "adjudge") -> Any:
     def score(inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Any:
         verdict = judge(_item(judge, inputs, outputs, expectations))
         source = AssessmentSource("LLM_JUDGE", verdict.origin.model)
-        error = None if verdict.is_read else AssessmentError(verdict.status.upper(), verdict.explanation)
+        value = verdict.answer
+        error = None if value is not None else AssessmentError(_reason(verdict).upper(), _details(verdict))
         return Feedback(
             name=name,
-            value=_value(verdict),
+            value=value,
             error=error,
             rationale=verdict.explanation,
             source=source,
@@ -47,14 +47,17 @@ def inspect_scorer(judge: Judge) -> Any:
     """A scorer for Inspect tasks; a failed judgment is an unscored sample with the reason."""
     from inspect_ai.scorer import Score, mean, scorer, stderr
 
-    @scorer(metrics=[mean(), stderr()], name="adjudge")  # type: ignore[untyped-decorator]
+    # Inspect takes a label for 0, so labels and choices have no mean here.
+    metrics = [mean(), stderr()] if _gives_score(judge.protocol) else []
+
+    @scorer(metrics=metrics, name="adjudge")  # type: ignore[untyped-decorator]
     def adjudge_scorer() -> Any:
         async def score(state: Any, target: Any) -> Any:
             item = _item(judge, state.input_text, state.output.completion, target.text or None)
             verdict = await judge.ask(item)
-            if not verdict.is_read:
-                return Score.unscored(explanation=verdict.explanation, metadata=_about(verdict))
-            return Score(value=_value(verdict), explanation=verdict.explanation, metadata=_about(verdict))
+            if verdict.answer is None:
+                return Score.unscored(explanation=_details(verdict), metadata=_about(verdict))
+            return Score(value=verdict.answer, explanation=verdict.explanation, metadata=_about(verdict))
 
         return score
 
@@ -80,8 +83,9 @@ def deepeval_metric(judge: Judge, threshold: float = 0.5, name: str = "adjudge")
 
         def _take(self, verdict: Verdict) -> float | None:
             self.reason, self.evaluation_cost = verdict.explanation, verdict.cost_usd
-            self.error = None if verdict.is_read else f"no score: {verdict.status}"
-            self.score = None if self.error else verdict.normalized
+            self.score = None if verdict.answer is None else _normalized(verdict)
+            details = f": {verdict.error}" if verdict.error else ""
+            self.error = None if self.score is not None else f"no score: {_reason(verdict)}{details}"
             self.success = self.is_successful()
             return self.score
 
@@ -105,7 +109,9 @@ def pydantic_evaluator(judge: Judge, name: str = "adjudge") -> Any:
 
         async def evaluate(self, ctx: EvaluatorContext) -> Any:
             verdict = await judge.ask(_item(judge, ctx.inputs, ctx.output, ctx.expected_output))
-            return EvaluationReason(value=_required(verdict), reason=verdict.explanation)
+            if verdict.answer is None:
+                raise verdict.failure()
+            return EvaluationReason(value=verdict.answer, reason=verdict.explanation)
 
     return AdjudgeEvaluator()
 
@@ -119,8 +125,7 @@ def promptfoo_assertion(judge: Judge, threshold: Threshold = None) -> Callable[[
     def get_assert(output: str, context: Any) -> dict[str, Any]:
         task = context.get("prompt") or context.get("vars")
         verdict = judge(_item(judge, task, output, (context.get("vars") or {}).get("reference")))
-        _required(verdict)
-        score = verdict.normalized
+        score = _normalized(verdict)
         return {
             "pass": threshold is None or score >= threshold,
             "score": score,
@@ -139,54 +144,39 @@ def trl_reward(judge: Judge) -> Callable[..., list[float]]:
     def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
         references = columns.get("reference") or [None] * len(prompts)
         rows = [
-            _item(judge, _last_text(prompt), _last_text(completion), reference)
+            _item(judge, _prompt(prompt), _last_text(completion), reference)
             for prompt, completion, reference in zip(prompts, completions, references, strict=True)
         ]
         verdicts = judge.many(rows)
-        reward.n_scored += sum(verdict.is_read for verdict in verdicts)  # type: ignore[attr-defined]
-        reward.n_unscored += len(verdicts.failed)  # type: ignore[attr-defined]
-        return [float(verdict) if verdict.is_read else math.nan for verdict in verdicts]
+        rewards = [math.nan if verdict.answer is None else float(verdict) for verdict in verdicts]
+        n_unscored = sum(math.isnan(one) for one in rewards)
+        reward.n_scored += len(rewards) - n_unscored  # type: ignore[attr-defined]
+        reward.n_unscored += n_unscored  # type: ignore[attr-defined]
+        return rewards
 
     reward.n_scored = reward.n_unscored = 0  # type: ignore[attr-defined]
     reward.__name__ = "adjudge"
     return reward
 
 
-# What all adapters share
+def _gives_score(protocol: Protocol) -> bool:
+    """Whether a protocol gives scores, and no choice or label."""
+    scales = protocol.criteria.values()
+    return protocol.task != "compare" and not any(scale is not None and scale.is_nominal for scale in scales)
 
 
 def _item(judge: Judge, task: Any, response: Any, reference: Any = None) -> dict[str, Any]:
-    """An item of the judge's inputs: objects give fields by their names, a text is the task or the response."""
-    protocol = judge.protocol
-    row: dict[str, Any] = {}
-    for name, value in (("task", task), ("response", response), ("reference", reference)):
-        if isinstance(value, Mapping) and _inputs_in(protocol, value):
-            row |= {key: _text(given) for key, given in value.items() if key in _inputs_in(protocol, value)}
-        elif value is not None and _takes(protocol, name):
-            row[name] = _text(value)
-    return row
+    """An item of the judge's inputs."""
+    return tool_fields(judge.protocol, task=task, response=response, reference=reference)
 
 
-def _takes(protocol: Protocol, name: str) -> bool:
-    inputs = (*protocol.inputs, *protocol.optional, *protocol.at_least_one)
-    return any(name in protocol.synonyms(known) for known in inputs)
-
-
-def _inputs_in(protocol: Protocol, value: Mapping[str, Any]) -> list[str]:
-    return [key for key in value if _takes(protocol, key)]
-
-
-def _text(value: Any) -> Any:
-    """A text as it is; a list of texts or messages too; anything else as JSON."""
-    if isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(part, str | Mapping) for part in value)
-    ):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+def _prompt(value: Any) -> Any:
+    """A prompt: the text of a single message, otherwise the whole conversation."""
+    return _last_text(value) if isinstance(value, list) and len(value) == 1 else value
 
 
 def _last_text(value: Any) -> Any:
-    """The text of a prompt or completion, which may be a list of messages."""
+    """The text of a completion, which may be a list of messages."""
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
         return value[-1].get("content", "")
     return value
@@ -196,16 +186,25 @@ def _deepeval_item(judge: Judge, case: Any) -> dict[str, Any]:
     return _item(judge, case.input, case.actual_output, case.expected_output)
 
 
-def _value(verdict: Verdict) -> float | str | None:
-    """The score, or the choice; none where the judgment failed."""
-    if not verdict.is_read:
-        return None
-    return verdict.choice if verdict.is_choice else float(verdict)
+def _normalized(verdict: Verdict) -> float:
+    """The score from 0 to 1. Raises where there is none: a failure, a choice, a scale without two ends."""
+    if verdict.normalized is None and verdict.score is None:
+        raise verdict.failure()
+    if verdict.normalized is None:
+        raise DataError(f"{verdict.protocol} has no score from 0 to 1: its scale lacks two ends.")
+    return float(verdict.normalized)
 
 
-def _required(verdict: Verdict) -> float | str:
-    value = _value(verdict)
-    return float(verdict) if value is None else value
+def _reason(verdict: Verdict) -> str:
+    """Why there is no answer, in one word."""
+    if verdict.status != "ok":
+        return verdict.status
+    return "undecided" if verdict.decided_by is None else "nothing_to_score"
+
+
+def _details(verdict: Verdict) -> str:
+    """What the judge replied in place of an answer, or why there is no reply."""
+    return verdict.error or verdict.explanation
 
 
 def _about(verdict: Verdict) -> dict[str, str]:
@@ -213,7 +212,7 @@ def _about(verdict: Verdict) -> dict[str, str]:
     return {
         "status": verdict.status,
         "how": verdict.how or "",
-        "protocol": f"{verdict.protocol}@{verdict.origin.protocol.digest}",
+        "protocol": verdict.origin.protocol.ref,
         "judge": verdict.origin.model,
         "run": verdict.origin.run,
     }

@@ -1,4 +1,5 @@
-"""The adapters with the real packages: each is skipped where its package is not installed (`make ecosystem`)."""
+"""The adapters with the real packages: each is skipped where its package is not installed (`make
+ecosystem`)."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def test_mlflow(judge: adjudge.Judge, tmp_path: Path, monkeypatch: pytest.Monkey
     assert found == [("1.0", True), ("5.0", True), ("None", False)]
 
 
-def test_inspect(judge: adjudge.Judge, tmp_path: Path) -> None:
+def inspect_log(judge: adjudge.Judge, answers: list[str], tmp_path: Path) -> Any:
+    """The log of a task of Inspect with the judge as its scorer."""
     inspect_ai = pytest.importorskip("inspect_ai")
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput
@@ -65,7 +67,6 @@ def test_inspect(judge: adjudge.Judge, tmp_path: Path) -> None:
 
         return solve
 
-    answers = [text for _, text, _ in CASES] + [FAILS[1]]
     task = inspect_ai.Task(
         dataset=[Sample(input="Say hello.", metadata={"answer": text}) for text in answers],
         solver=recorded(),
@@ -73,9 +74,26 @@ def test_inspect(judge: adjudge.Judge, tmp_path: Path) -> None:
     )
     (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none")
     assert log.status == "success", log.error
+    return log
+
+
+def test_inspect(judge: adjudge.Judge, tmp_path: Path) -> None:
+    log = inspect_log(judge, [*(text for _, text, _ in CASES), FAILS[1]], tmp_path)
     assert log.results.scores[0].metrics["mean"].value == 3.0
     scores = [next(iter(sample.scores.values())) for sample in log.samples]
     assert [score.metadata["status"] for score in scores] == ["ok", "ok", "unparsed"]
+
+
+def test_labels_have_no_mean_in_inspect(tmp_path: Path) -> None:
+    topic = tmp_path / "topic.toml"
+    topic.write_text('criterion = "About?"\n[labels]\nrefund = "Money."\nother = "Anything else."\n')
+    judge = adjudge.Judge(
+        "classify", "fake:text=<label>refund</label>", rubric=topic, store=tmp_path / "l.db"
+    )
+    log = inspect_log(judge, ["My money!"], tmp_path)
+    assert [score.metrics for score in log.results.scores if score.metrics] == []
+    assert [sample.scores["adjudge"].value for sample in log.samples] == ["refund"]
+    judge.close()
 
 
 def test_deepeval(judge: adjudge.Judge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,15 @@
-"""The addresses of the service, behind a token: without one, a caller gets nothing but a 401."""
+"""The addresses of the service, behind a token: without one, a caller gets nothing but a 401.
+
+A stop ends it in order: no new request is taken, those under way are answered, runs and files are closed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from secrets import compare_digest
 from typing import Any
@@ -13,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -20,12 +25,20 @@ from starlette.routing import Route
 from ..engine import Request
 from ..engine.thread import new_loop
 from ..errors import AdjudgeError, BudgetReached, DataError
-from ..web.invitation import Attempts, Invitations
+from ..web.connections import LARGEST_HEAD, bounded_protocol
+from ..web.invitation import Invitations, WrongLinks
+from ..web.security import HAS_SESSION
 from ..web.server import Announced, listening
-from ..web.sharing import LOOPBACK, Sharing, reach_of
-from .service import Service
+from ..web.sharing import LOOPBACK, Sharing, reach_of, tls_context
+from .service import ServedCascade, Service
 
 _LARGEST_BODY = 16 << 20
+_MOST_CONNECTIONS = 512
+"""Trainers ask hundreds of questions at once; a process may have 1,024 files open on most systems."""
+_LONGEST_STOP = 30
+"""Seconds that requests under way have to end when the service is stopped."""
+
+_STOPPING = "Stopping: requests under way are answered. Press Ctrl-C to stop now."
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -35,16 +48,16 @@ class Callers:
 
     def __init__(self, token: str, invitations: Invitations | None) -> None:
         self._token, self._invitations = token, invitations
-        self._attempts = Attempts()
+        self._attempts = WrongLinks()
 
     def refusal(self, request: HttpRequest) -> Response | None:
         """Why a caller gets nothing; none where its token is good."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and self._knows(token.strip()):
+            return None  # also where others behind the same address send wrong ones
         client = request.client.host if request.client else ""
         if not self._attempts.is_allowed(client):
             return _error(429, "too_many_attempts", "Too many wrong tokens. Wait a minute.")
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._knows(token.strip()):
-            return None
         if token:
             self._attempts.note_failure(client)
         return _error(401, "no_token", "Send the token as Authorization: Bearer TOKEN.")
@@ -54,20 +67,40 @@ class Callers:
             return True
         return self._invitations is not None and self._invitations.session_for(token) is not None
 
+    def open(self) -> None:
+        """In the thread in which requests are answered."""
+        if self._invitations is not None:
+            self._invitations.keep_open()
 
-def build_app(service: Service, callers: Callers, names: Mapping[str, str]) -> Starlette:
+    def close(self) -> None:
+        if self._invitations is not None:
+            self._invitations.close()
+
+
+def build_service(service: Service, callers: Callers, names: Mapping[str, str]) -> Starlette:
     """The application; `names` are the hosts under which it answers."""
 
     def guarded(answer: Callable[[HttpRequest], Awaitable[Response]]) -> Any:
         async def respond(request: HttpRequest) -> Response:
             if request.headers.get("host") not in names:
                 return _error(421, "wrong_host", "This server has another name.")
-            return callers.refusal(request) or await answer(request)
+            if (refusal := callers.refusal(request)) is not None:
+                return refusal
+            # The server drops connections without a token first.
+            request.scope.setdefault("state", {})[HAS_SESSION] = True
+            return await answer(request)
 
         return respond
 
     def posted(answer: Answer) -> Any:
-        return guarded(lambda request: _answered(request, answer))
+        async def counted(request: HttpRequest) -> Response:
+            service.under_way += 1
+            try:
+                return await _answered(request, answer)
+            finally:
+                service.under_way -= 1
+
+        return guarded(counted)
 
     async def metrics(_: HttpRequest) -> Response:
         return PlainTextResponse(_metrics(service), media_type="text/plain; version=0.0.4")
@@ -101,6 +134,10 @@ async def _answered(request: HttpRequest, answer: Answer) -> Response:
         if not isinstance(body, dict):
             return _error(400, "bad_request", "Send a JSON object.")
         return Response(msgspec.json.encode(await answer(body)), media_type="application/json")
+    except ClientDisconnect:
+        return _error(400, "bad_request", "The connection ended before the request did.")
+    except RecursionError:
+        return _error(400, "bad_request", "The request is nested too deeply.")
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         return _error(400, "bad_request", f"This is not JSON: {fault}")
     except BudgetReached as fault:
@@ -118,11 +155,18 @@ def _error(status: int, code: str, message: str) -> Response:
 
 def _metrics(service: Service) -> str:
     """The counters as Prometheus' text."""
-    lines = ["# TYPE adjudge_questions_total counter"]
+    lines = [
+        "# HELP adjudge_questions_total Questions and items, answered or failed.",
+        "# TYPE adjudge_questions_total counter",
+    ]
     for (model, outcome), n in sorted(service.counts.items()):
         lines.append(f'adjudge_questions_total{{model="{_label(model)}",outcome="{outcome}"}} {n}')
+    lines.append("# HELP adjudge_spent_usd What a judge has spent since the start, in USD.")
     lines.append("# TYPE adjudge_spent_usd counter")
     lines += [f'adjudge_spent_usd{{model="{_label(m)}"}} {usd:g}' for m, usd in service.spent_usd().items()]
+    lines.append("# HELP adjudge_requests_under_way Requests that are not answered yet.")
+    lines.append("# TYPE adjudge_requests_under_way gauge")
+    lines.append(f"adjudge_requests_under_way {service.under_way}")
     return "\n".join(lines) + "\n"
 
 
@@ -133,46 +177,83 @@ def _label(text: str) -> str:
 def serve_judges(
     requests: Mapping[str, Request],
     *,
+    cascades: Mapping[str, ServedCascade],
     token: str,
     port: int,
     is_logged: bool,
     sharing: Sharing | None,
     invitations: Invitations | None,
     announce: Callable[[Announced], None],
+    note: Callable[[str], None],
 ) -> None:
-    """Serve until interrupted. Without a log, everything is in a temporary store that is deleted at the end."""
+    """Serve until interrupted. Without a log, everything is in a temporary store that is deleted at the
+    end. `note` shows a line about what the service does."""
     with contextlib.ExitStack() as stack:
         if not is_logged:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adjudge-")))
-            requests = {
-                name: structs.replace(one, store=str(folder / "serve.db")) for name, one in requests.items()
+            requests = {name: _stored_in(folder, one) for name, one in requests.items()}
+            cascades = {
+                name: cascade._replace(requests=tuple(_stored_in(folder, one) for one in cascade.requests))
+                for name, cascade in cascades.items()
             }
         bind = LOOPBACK if sharing is None else sharing.bind
         listener = stack.enter_context(listening(bind, port))
         bound: int = listener.getsockname()[1]
         reach = reach_of(sharing, bound)
         callers = Callers(token, invitations)
+        tls = tls_context(sharing.tls) if sharing is not None and sharing.tls is not None else None
 
         async def run() -> None:
             import uvicorn
 
-            service = Service(requests, is_logged=is_logged)
+            service = Service(requests, is_logged=is_logged, cascades=cascades)
             try:
                 await service.open()
-                app = build_app(service, callers, reach.names)
-                tls = {} if sharing is None or sharing.tls is None else _tls(sharing.tls)
+                for name, older in service.set_aside.items():
+                    note(f"! {name} was judged with other settings: its log is now the run {older}.")
+                app = build_service(service, callers, reach.names)
                 settings = uvicorn.Config(
-                    app, log_level="warning", access_log=False, lifespan="off", ws="none",
-                    server_header=False, proxy_headers=False, timeout_graceful_shutdown=1, **tls,
+                    app, log_level="error", access_log=False, lifespan="off", ws="none",
+                    server_header=False, proxy_headers=False, timeout_graceful_shutdown=_LONGEST_STOP,
+                    http=bounded_protocol(_MOST_CONNECTIONS, tls=tls),
+                    h11_max_incomplete_event_size=LARGEST_HEAD,
                 )  # fmt: skip
                 announce(Announced(reach.public, reach, bind, bound))
-                await uvicorn.Server(settings).serve(sockets=[listener])
+                callers.open()
+                server = uvicorn.Server(settings)
+                with _stopped_in_order(server, lambda: note(_STOPPING)):
+                    await server.serve(sockets=[listener])
             finally:
                 await service.close()
+                callers.close()
 
-        with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=new_loop) as runner:
+        # uvloop begins to read where a connection is paused, and the first bytes of TLS would be lost.
+        made = new_loop if tls is None else asyncio.new_event_loop
+        with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=made) as runner:
             runner.run(run())
 
 
-def _tls(files: tuple[Path, Path]) -> dict[str, Any]:
-    return {"ssl_certfile": str(files[0]), "ssl_keyfile": str(files[1])}
+@contextlib.contextmanager
+def _stopped_in_order(server: Any, stopping: Callable[[], None]) -> Iterator[None]:
+    """The first signal lets requests under way end, the second does not.
+
+    uvicorn raises a signal again when it has stopped, and that would end the program before its files are
+    closed. Where an event loop takes no signals (Windows), uvicorn's own handling stays.
+    """
+
+    def stop() -> None:
+        server.force_exit, server.should_exit = server.should_exit, True
+        stopping()
+
+    loop = asyncio.get_running_loop()
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        server.capture_signals = contextlib.nullcontext
+    except (NotImplementedError, RuntimeError, ValueError):
+        pass  # not the main thread of the program, or a loop without signals
+    yield
+
+
+def _stored_in(folder: Path, request: Request) -> Request:
+    return structs.replace(request, store=str(folder / "serve.db"))

@@ -1,24 +1,29 @@
 """The typed questions of a request in either format, and their answers.
 
-Both formats (`/v1/decisions` and `/v1/systemone`) become the same `Asked` questions; an answer is made from
+Both formats (`/v1/decisions` and `/v1/systemone`) become the same `CallerQuestion`; an answer is made from
 the verdict of a judge. A failure is never a number: it is a refusal with an error, or a missing answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..errors import DataError
+from ..data.table import IN_MEMORY
+from ..errors import BudgetReached, DataError
 from ..judge.verdict import Verdict
 from ..records import Scale
 
 Wire = Literal["decisions", "systemone"]
 
+TO_PEOPLE = "to_people"
+"""The status where no judge of a cascade is sure."""
 
-class Asked(Struct, frozen=True):
+
+class CallerQuestion(Struct, frozen=True):
     """One question: its name, its type and its options, lowest first."""
 
     name: str
@@ -26,6 +31,8 @@ class Asked(Struct, frozen=True):
     instructions: str = ""
     options: dict[str, str] = {}
     """label → description; of a score the labels of its levels"""
+    values: dict[str, str | bool] = {}
+    """label → the value that a choice is answered with, where it is no text"""
 
 
 class Unanswered(Exception):
@@ -36,60 +43,128 @@ class Unanswered(Exception):
         self.status = status
 
 
-def asked_in(wire: Wire, questions: Any) -> list[Asked]:
-    """The questions of a request; `DataError` where one has another form."""
+def error_of(fault: Exception) -> dict[str, str]:
+    """The error of one question or item."""
+    if isinstance(fault, Unanswered):
+        status = fault.status
+    elif isinstance(fault, BudgetReached):
+        status = "budget_reached"
+    else:
+        status = "bad_request" if isinstance(fault, DataError) else "no_reply"
+    return {"status": status, "message": _plain(str(fault))}
+
+
+def _plain(message: str) -> str:
+    """A message about one item, without the words about its file and line."""
+    head, *lines = message.splitlines()
+    if not head.startswith(IN_MEMORY):
+        return message
+    about = [line.strip().removeprefix("line 1: ") for line in lines if line.startswith(" ")]
+    return " ".join(about) or message
+
+
+def asked_in(wire: Wire, questions: Any) -> list[CallerQuestion]:
+    """The questions of a request; `DataError` names the first that has another form."""
+    if wire == "systemone":
+        if not isinstance(questions, Mapping):
+            raise DataError("questions: send an object with a question for each name.")
+        return [_read(str(name), _of_systemone, question) for name, question in questions.items()]
+    if not isinstance(questions, list):
+        raise DataError("questions: send a list.")
+    return [
+        _read(_name_of(question) or f"question_{number + 1}", _of_decisions, question)
+        for number, question in enumerate(questions)
+    ]
+
+
+def _name_of(question: Any) -> str:
+    return str(question.get("name") or "") if isinstance(question, Mapping) else ""
+
+
+def _read(
+    name: str, read: Callable[[str, Mapping[str, Any]], CallerQuestion], question: Any
+) -> CallerQuestion:
+    where = f"questions: {name:.80}"
+    if not isinstance(question, Mapping):
+        raise DataError(f"{where}: a question is an object with a type.")
     try:
-        if wire == "systemone":
-            return [_of_systemone(name, question) for name, question in questions.items()]
-        return [_of_decisions(number, question) for number, question in enumerate(questions)]
-    except (AttributeError, KeyError, TypeError, ValueError) as fault:
-        raise DataError(
-            f"questions: {type(fault).__name__} at {fault}. Send them as the format says."
-        ) from fault
+        return read(name, question)
+    except KeyError as fault:
+        raise DataError(f"{where}: {fault.args[0]!r} is missing.") from fault
+    except (AttributeError, TypeError, ValueError) as fault:
+        raise DataError(f"{where}: its options do not have the form of the format.") from fault
 
 
-def _of_decisions(number: int, question: Mapping[str, Any]) -> Asked:
-    name, text = (
-        str(question.get("name") or f"question_{number + 1}"),
-        str(question.get("instructions") or ""),
-    )
+def _of_decisions(name: str, question: Mapping[str, Any]) -> CallerQuestion:
+    text = _text(question.get("instructions"))
     match question["type"]:
         case "predicate":
-            return Asked(name, "predicate", text)
+            return CallerQuestion(name, "predicate", text)
         case "choice":
-            options = {str(one["value"]): one.get("description") or "" for one in question["choices"]}
-            return Asked(name, "choice", text, options)
-        case "score":
-            levels = {str(one["label"]): one.get("description") or "" for one in question["levels"]}
-            return Asked(name, "score", text, levels)
-    raise ValueError(f"type {question['type']!r}")
-
-
-def _of_systemone(name: str, question: Mapping[str, Any]) -> Asked:
-    text, criteria = str(question.get("instructions") or ""), question.get("criteria")
-    match question["type"]:
-        case "noul":
-            return Asked(name, "predicate", text)
-        case "choice":
-            return Asked(
-                name, "choice", text, {key: value or "" for key, value in dict(criteria or {}).items()}
+            choices = [(_name(one["value"]), one) for one in question["choices"]]
+            options = _by_label(name, [(label, _text(one.get("description"))) for label, one in choices])
+            return CallerQuestion(
+                name, "choice", text, options, {label: one["value"] for label, one in choices}
             )
         case "score":
-            return Asked(name, "score", text, {str(k): level for k, level in enumerate(criteria or ())})
-    raise ValueError(f"type {question['type']!r}")
+            levels = [(str(one["label"]), _text(one.get("description"))) for one in question["levels"]]
+            return CallerQuestion(name, "score", text, _by_label(name, levels))
+    raise _unknown_type(name, question, "predicate, choice or score")
 
 
-def shares_of(asked: Asked, verdict: Verdict, scale: Scale | None) -> dict[str, float]:
+def _by_label(name: str, options: Sequence[tuple[str, str]]) -> dict[str, str]:
+    described = dict(options)
+    if len(described) < len(options):
+        raise DataError(f"questions: {name:.80}: two options have the same name.")
+    return described
+
+
+def _unknown_type(name: str, question: Mapping[str, Any], types: str) -> DataError:
+    return DataError(f"questions: {name:.80}: the type {question['type']!r:.80} is unknown. Use {types}.")
+
+
+def _name(value: str | bool) -> str:
+    """A choice as a text; true and false as JSON writes them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_systemone(name: str, question: Mapping[str, Any]) -> CallerQuestion:
+    text, criteria = _text(question.get("instructions")), question.get("criteria")
+    match question["type"]:
+        case "noul":
+            return CallerQuestion(name, "predicate", text, _described(criteria))
+        case "choice":
+            return CallerQuestion(name, "choice", text, _described(criteria))
+        case "score":
+            levels = {str(k): _text(level) for k, level in enumerate(criteria or ())}
+            return CallerQuestion(name, "score", text, levels)
+    raise _unknown_type(name, question, "noul, choice or score")
+
+
+def _described(criteria: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {str(label): _text(text) for label, text in dict(criteria or {}).items()}
+
+
+def _text(value: Any) -> str:
+    """Instructions or a description; what is no text as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shares_of(asked: CallerQuestion, verdict: Verdict, scale: Scale | None) -> dict[str, float]:
     """The probability of each option, lowest first; `Unanswered` where the judge failed or does not fit."""
+    if verdict.decided_by is None and verdict.status == "ok":
+        raise Unanswered(TO_PEOPLE, "no judge of the cascade is sure. People decide.")
     if not verdict.is_read:
-        raise Unanswered(verdict.status, f"the judgment failed ({verdict.status}).")
-    result = verdict.results[-1]
-    if asked.type == "choice":
-        answer = verdict.choice if verdict.is_choice else result.label
-        if answer not in asked.options:
-            raise Unanswered("no_such_option", f"the judge answers {answer!r}, which is none of the choices.")
-        given = {name: result.probabilities.get(name, 0.0) for name in asked.options}
-        return given if sum(given.values()) > 0 else {name: float(name == answer) for name in asked.options}
+        reason = f": {verdict.error}" if verdict.error else ""
+        raise Unanswered(verdict.status, f"the judgment failed ({verdict.status}){reason or '.'}")
+    if asked.type == "choice" and verdict.gives_choice:
+        return _shares_of_choices(asked, verdict)
+    if len(verdict.results) > 1:
+        raise Unanswered("two_scores", "this criterion scores both responses. Ask POST /score for them.")
+    if verdict.answer is None:
+        raise Unanswered("nothing_to_score", "there was nothing to score in this text.")
     if scale is None or scale.low is None or scale.high is None or verdict.normalized is None:
         raise Unanswered("no_scale", "this criterion has no scale with two ends. Ask it as a choice.")
     if asked.type == "predicate":
@@ -99,10 +174,44 @@ def shares_of(asked: Asked, verdict: Verdict, scale: Scale | None) -> dict[str, 
         raise Unanswered(
             "other_levels", f"this criterion has {len(values)} levels, not {len(asked.options)}."
         )
-    given = {f"{value:g}": 0.0 for value in values} | dict(result.probabilities)
-    if not result.probabilities or set(given) != {f"{value:g}" for value in values}:
+    named = _levels_named(asked, scale, values) if asked.type == "choice" else dict(
+        zip(asked.options, values, strict=True)
+    )  # fmt: skip
+    given = {f"{value:g}": 0.0 for value in values} | dict(verdict.results[-1].probabilities)
+    if not verdict.results[-1].probabilities or set(given) != {f"{value:g}" for value in values}:
         given = _beside(float(verdict), values)
-    return dict(zip(asked.options, (given[f"{value:g}"] for value in values), strict=True))
+    return {name: given[f"{value:g}"] for name, value in named.items()}
+
+
+def _shares_of_choices(asked: CallerQuestion, verdict: Verdict) -> dict[str, float]:
+    """The probabilities of the choices; all of it on the chosen one where the judge gives none."""
+    # A and B are the responses a and b: case does not count where it tells no two choices apart.
+    is_clear = len({name.casefold() for name in asked.options}) == len(asked.options)
+    fold = str.casefold if is_clear else str
+    chosen = next((name for name in asked.options if fold(name) == fold(str(verdict.choice))), None)
+    if chosen is None:
+        raise Unanswered(
+            "no_such_option", f"the judge answers {verdict.choice!r}, which is none of the choices."
+        )
+    result = next(one for one in verdict.results if one.choice or one.label)
+    known = {fold(str(name)): share for name, share in dict(result.probabilities).items()}
+    given = {name: known.get(fold(name), 0.0) for name in asked.options}
+    return given if sum(given.values()) > 0 else {name: float(name == chosen) for name in asked.options}
+
+
+def _levels_named(asked: CallerQuestion, scale: Scale, values: Sequence[float]) -> dict[str, float]:
+    """The level that each choice names, by its number, its name or its description."""
+    known = {
+        text.casefold(): value
+        for value in values
+        for text in (scale.levels.get(value), scale.names.get(value), f"{value:g}")
+        if text
+    }
+    named = {name: known[name.casefold()] for name in asked.options if name.casefold() in known}
+    if len(set(named.values())) < len(values):
+        shown = ", ".join(scale.names.get(value) or f"{value:g}" for value in values)
+        raise Unanswered("other_levels", f"this criterion has the levels {shown}. Ask it as a score.")
+    return named
 
 
 def _beside(score: float, values: list[float]) -> dict[str, float]:
@@ -116,8 +225,13 @@ def _beside(score: float, values: list[float]) -> dict[str, float]:
     return shares
 
 
+def _peakedness(largest: float, n: int) -> float:
+    """How far the likeliest option is from chance: 1 where it has all mass, 0 where all have the same."""
+    return max(0.0, (n * largest - 1) / (n - 1)) if n > 1 else 1.0
+
+
 def answer_in(
-    wire: Wire, asked: Asked, shares: Mapping[str, float], *, is_calibrated: bool
+    wire: Wire, asked: CallerQuestion, shares: Mapping[str, float], *, is_calibrated: bool
 ) -> dict[str, Any]:
     """The answer to a question in its format."""
     about: dict[str, Any] = {"calibrated": is_calibrated}
@@ -128,10 +242,10 @@ def answer_in(
             return {"type": "noul", "noul": shares["true"], **about}
         return {"type": "predicate", "probability": shares["true"], **about}
     likeliest = max(shares, key=lambda name: shares[name])
-    about |= {"type": asked.type, "confidence": shares[likeliest]}
+    about |= {"type": asked.type, "confidence": _peakedness(shares[likeliest], len(shares))}
     if asked.type == "choice":
-        about["choice"] = likeliest
-        pairs = [{"value": name, "probability": share} for name, share in shares.items()]
+        about["choice"] = asked.values.get(likeliest, likeliest)
+        pairs = [{"value": asked.values.get(name, name), "probability": p} for name, p in shares.items()]
         return {**about, "probabilities": pairs if wire == "decisions" else dict(shares)}
     about["score"] = sum(place * share for place, share in enumerate(shares.values()))
     if wire == "systemone":
