@@ -37,7 +37,8 @@ def test_pairs_have_a_position_and_default_names(tmp_path: Path) -> None:
     path = tmp_path / "orders.csv"
     path.write_text("item,order,choice\n1,ab,a\n1,ba,a\n2,ab,a\n2,ba,b\n3,ab,tie\n3,ba,\n", encoding="utf-8")
     position = adjudge("audit", "--scores", path, "--json").json["judges"]["judge"]["position"]
-    assert {name: position[name] for name in ("n", "failed", "same", "first", "second", "ties", "verdict")} == {
+    assert {name: position[name] for name in ("n", "failed", "same", "first", "second", "ties",
+    "verdict")} == {
         "n": 2, "failed": 1, "same": 1, "first": 1, "second": 0, "ties": 0, "verdict": "unclear",
     }  # fmt: skip
 
@@ -50,7 +51,7 @@ def test_the_margin_decides_what_holds(scores: Path) -> None:
 
 
 def test_terminal_and_markdown_show_every_probe(scores: Path) -> None:
-    for flags in ((), ("--markdown",)):
+    for flags in (("--full",), ("--full", "--markdown")):
         printed = adjudge("audit", "--scores", scores, *flags)
         assert printed.code == 0
         assert "length" in printed.out

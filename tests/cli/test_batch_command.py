@@ -58,7 +58,7 @@ def test_a_batch_is_submitted_shown_and_collected(host: FakeBatches, command: li
     assert waiting.json["batches"][0]["provider_state"] == "in_progress"
     last = adjudge(*command, "--batch")
     assert last.code == 0
-    assert "6 calls" in last.out
+    assert "6 calls" in adjudge("report", "--full").out
     assert adjudge("runs", "--json").json[0]["batches"][0]["state"] == "closed"
     assert "batch_0" not in adjudge("runs").out
     assert host.live == []

@@ -110,7 +110,8 @@ def test_a_map_of_another_model_is_refused_before_the_run(judged: Path) -> None:
 def test_a_file_that_is_no_map_is_named(judged: Path, text: str) -> None:
     (judged / "m.toml").write_text(text)
     done = adjudge(
-        "run", judged / "i.jsonl", "-p", "geval/score", "--rubric", judged / "kind.toml", "-m", "fake:text=Score: 1",
+        "run", judged / "i.jsonl", "-p", "geval/score", "--rubric", judged / "kind.toml", "-m",
+        "fake:text=Score: 1",
         "--map-scores", judged / "m.toml", "--store", judged / "s.db",
     )  # fmt: skip
     assert done.code == 2

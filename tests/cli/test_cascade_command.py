@@ -20,12 +20,15 @@ def write(path: Path, rows: list[dict[str, object]]) -> Path:
 def scores(tmp_path: Path) -> Path:
     rng = random.Random(1)
     rows: list[dict[str, object]] = []
-    for judge, price in (("cheap", 0.001), ("dear", 0.01)):
-        for k in range(400):
-            confidence = rng.random()
-            is_right = rng.random() < 1 - 0.3 * (1 - confidence)
+    confidences = [rng.random() for _ in range(400)]
+    errors = [rng.random() for _ in range(400)]
+    for judge, price, skill in (("cheap", 0.001, 0.3), ("dear", 0.01, 0.25)):
+        for k, confidence in enumerate(confidences):
+            # Where the dear judge errs, the cheap one errs as well.
+            is_right = errors[k] < 1 - skill * (1 - confidence)
             rows.append(
-                {"item": f"i{k}", "judge": judge, "choice": "a" if is_right else "b", "confidence": confidence, "price": price}
+                {"item": f"i{k}", "judge": judge, "choice": "a" if is_right else "b",
+                "confidence": confidence, "price": price}
             )  # fmt: skip
     rows[0]["choice"], rows[1]["choice"] = "tie", None
     return write(tmp_path / "scores.jsonl", rows)
@@ -97,7 +100,8 @@ def test_a_human_tie_and_raters_without_a_majority_are_disagreements(tmp_path: P
     people[98]["value"] = "tie"
     people += [{"item": "i99", "rater": "s", "value": "b"}]
     done = adjudge(
-        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl",
+        people),
         "--agree", "0.8", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -131,7 +135,8 @@ def test_classes_are_compared_by_name(tmp_path: Path) -> None:
         {"item": f"i{k}", "rater": "r", "value": "fail" if k == 7 else "pass"} for k in range(60)
     ]
     done = adjudge(
-        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "cascade", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl",
+        people),
         "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -165,3 +170,11 @@ def test_bad_cells_are_listed_together(tmp_path: Path) -> None:
     assert done.code == 2
     for part in ("confidence 'high'", "price '-1'", "already answered"):
         assert part in done.err
+
+
+def test_a_confidence_beyond_all_numbers_is_named_with_its_line(tmp_path: Path) -> None:
+    row = {"item": "i0", "judge": "cheap", "choice": "a", "confidence": 10**400}
+    scores = write(tmp_path / "huge.jsonl", [row])
+    done = adjudge("cascade", "--scores", scores, "--labels", labels(tmp_path, 1))
+    assert done.code == 2
+    assert "line 1: confidence '1000" in done.err

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import adjudge as package
+from adjudge.cli.first_screen import MOST_LINES
 from judged import cycle, judged_run
 from running import EXAMPLES, Outcome, adjudge, write_rows
 
@@ -101,7 +102,7 @@ def test_a_fake_judge_is_said_in_every_form(tmp_path: Path, compare: Compared) -
     judged_run(tmp_path, "real", {"x": [2, 3, 4]})
     judged_run(tmp_path, "fake", {"x": [2, 3, 4]}, model="fake:text=ok [RESULT] 3")
     for form in ((), ("--markdown",), ("--json",)):
-        assert "fake:text=ok" in compare("real", "fake", *form).out.replace("&#58;", ":")
+        assert "fake:text=ok" in compare("real", "fake", *form).out
     assert compare("real", "fake", "--json").json["is_fake"]
 
 
@@ -173,3 +174,21 @@ def test_python_takes_runs_and_results_alike(tmp_path: Path) -> None:
     assert (difference.value, difference.n) == (1, 6)
     same = package.compare(runs[0].results(), runs[1].results())
     assert next(iter(same.criteria.values())).systems["all"].difference.value == 1
+
+
+def test_a_comparison_is_one_screen_unless_all_of_it_is_asked_for(tmp_path: Path, compare: Compared) -> None:
+    systems = {f"system-with-a-long-name-{k:02}": cycle([1 + k % 4, 2 + k % 3, 3], 6) for k in range(20)}
+    raised = {name: [min(5, score + 1) for score in of] for name, of in systems.items()}
+    judged_run(tmp_path, "before", systems)
+    judged_run(tmp_path, "after", raised)
+    short, full = compare("before", "after").out, compare("before", "after", "--full").out
+    assert len(short.splitlines()) <= MOST_LINES < len(full.splitlines())
+    # The answer is that of the whole comparison, word for word, and the largest change stands in its table.
+    assert short.splitlines()[:2] == full.splitlines()[:2]
+    rows = compare("before", "after", "--json").json["criteria"]["tact"]["systems"]
+    largest = max(rows.values(), key=lambda row: abs(row["difference"]["value"]))
+    assert f"+{largest['difference']['value']:.2f}" in short.partition("─\n")[2].splitlines()[0]
+    assert "and " in short
+    assert "--full" in short.splitlines()[-1]
+    for flag in ("--json", "--markdown"):
+        assert compare("before", "after", flag).out == compare("before", "after", flag, "--full").out

@@ -85,6 +85,7 @@ def test_a_missing_field_is_reported_with_the_fields_that_were_found(tmp_path: P
 # -- where items come from
 
 
+@pytest.mark.slow
 def test_items_come_from_standard_input(tmp_path: Path) -> None:
     text = answers(tmp_path / "items.jsonl", 3).read_bytes()
     arguments = ["run", "-", *DIRECT, *FAKE, "--store", str(tmp_path / "s.db"), "-q", "--json"]
@@ -153,7 +154,8 @@ def test_a_run_that_cannot_start_replaces_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("report", "--json"), ("export",), ("reread", "--json"), ("sample", "-n", "1"), ("runs", "show", "--json"),
+        ("report", "--json"), ("export",), ("reread", "--json"), ("sample", "-n", "1"), ("runs", "show",
+        "--json"),
         ("gate", "--min", "tact=1", "--json"), ("rank", "--json"),
     ],
 )  # fmt: skip
@@ -207,7 +209,8 @@ def test_a_gate_may_accept_that_there_is_not_enough_evidence(tmp_path: Path) -> 
 def completed(*words: str, **environment: str) -> list[str]:
     """What a shell offers for the last of these words."""
     process = started(
-        _ADJUDGE_COMPLETE="complete_bash", COMP_WORDS=" ".join(("adjudge", *words)), COMP_CWORD=str(len(words)),
+        _ADJUDGE_COMPLETE="complete_bash", COMP_WORDS=" ".join(("adjudge", *words)),
+        COMP_CWORD=str(len(words)),
         **environment,
     )  # fmt: skip
     done = ended(process)
@@ -215,6 +218,7 @@ def completed(*words: str, **environment: str) -> list[str]:
     return done.out.split()
 
 
+@pytest.mark.slow
 def test_a_shell_completes_commands_flags_protocols_and_runs(tmp_path: Path) -> None:
     assert completed("re") == ["report", "reread"]
     assert completed("export", "--for") == ["--format"]

@@ -122,6 +122,7 @@ def test_the_recorded_demo_has_five_screens_of_questions_and_says_that_it_is_rec
     assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html")
 
 
+@pytest.mark.slow
 def test_every_command_of_the_screens_gives_what_the_demo_says(tmp_path: Path) -> None:
     done = demo(tmp_path, "--recorded", "-q")
     result = demo(tmp_path, "--recorded", "-q", "--json").json
@@ -134,7 +135,8 @@ def test_every_command_of_the_screens_gives_what_the_demo_says(tmp_path: Path) -
                 form = () if words[0] == "sample" else ("--json",)
                 commands[words[0]].append(adjudge(*words, *form))
     assert list(commands) == ["run", "runs", "trust", "compare", "gate", "view", "sample"]
-    (run,), (trust,), (compare,) = commands["run"], commands["trust"], commands["compare"]
+    (candidate, run), (trust,), (compare,) = commands["run"], commands["trust"], commands["compare"]
+    assert candidate.code == 0
     assert run.json["systems"] == result["systems"]
     assert trust.json == result["trust"]
     assert compare.json == result["compare"]
@@ -149,7 +151,8 @@ def test_the_means_are_those_of_a_plain_computation(tmp_path: Path) -> None:
     result = demo(tmp_path, "--recorded", "--json", "--limit", "6", "--quiet").json
     kept = {row["id"]: row for row in responses()[:6]}
     means = {
-        (row["item"], row["criterion"]): math.fsum(token["logprob"] for token in row["logprobs"]) / len(row["logprobs"])
+        (row["item"],
+        row["criterion"]): math.fsum(token["logprob"] for token in row["logprobs"]) / len(row["logprobs"])
         for row in likelihoods()
     }  # fmt: skip
     assert (result["n_items"], result["n_scores"], result["n_failed"]) == (6, 12, 0)
@@ -203,6 +206,7 @@ def test_files_of_the_demo_that_were_edited_stay(tmp_path: Path) -> None:
     assert result["gates"][1]["outcome"] == "worse"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_on_a_terminal_of_80_columns_nothing_is_wider_and_a_screen_has_about_24_lines(tmp_path: Path) -> None:
     import pty
@@ -270,6 +274,7 @@ def test_without_the_extra_the_recording_is_played_and_the_reason_told(
     assert "recorded with the embedded model" in done.out
 
 
+@pytest.mark.slow
 def test_without_a_network_the_recording_is_played_and_the_reason_told(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     nowhere = {"PIP_NO_INDEX": "1", "ADJUDGE_CACHE": str(tmp_path / "cache")}
@@ -313,7 +318,7 @@ def test_the_wheel_holds_what_the_demo_needs(tmp_path: Path) -> None:
 def n_judged(store: Path) -> int:
     try:
         with open_store(store, write=False) as opened:
-            return opened.totals(opened.run("last")).judged
+            return opened.totals(opened.run("live-6")).judged
     except AdjudgeError:
         return 0  # not begun yet
 

@@ -103,6 +103,26 @@ def test_drift_says_whether_the_judge_changed_and_keeps_the_stored_replies(
     assert scores == {3.0, 4.0}
 
 
+def test_two_judges_that_change_in_opposite_directions_are_told_apart(
+    items: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("kind", "strict")
+    for name in names:
+        judged(items.with_name(f"{name}.jsonl"), [3, 4, 3])
+    models = [word for name in names for word in ("-m", f"replay:{name}.jsonl")]
+    words = ("run", "items.jsonl", "-p", "direct/helpful", *models, "--run", "two", "-q")
+    assert adjudge(monkeypatch, *words) == 0
+    judged(items.with_name("kind.jsonl"), [4, 5, 3])
+    judged(items.with_name("strict.jsonl"), [2, 3, 3])
+    capsys.readouterr()
+    assert adjudge(monkeypatch, "drift", "two", "--refresh", "--json") == 1
+    drift = json.loads(capsys.readouterr().out)
+    values = {name.rpartition(":")[2]: part["looks"][0]["latest"]["value"]
+              for name, part in drift["criteria"].items()}  # fmt: skip
+    assert values == {"kind.jsonl": pytest.approx(0.675), "strict.jsonl": pytest.approx(-0.675)}
+    assert "] at look 1" in drift["summary"]
+
+
 def test_what_a_number_is_about_is_checked(
     items: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +151,17 @@ def test_what_a_number_is_about_is_checked(
     assert adjudge(monkeypatch, "gate", "anchor", "--min", f"{criterion}=3.5", "--about", "these-items") == 0
     assert adjudge(monkeypatch, "gate", "anchor", "--min", f"{criterion}=3.6", "--about", "these-items") == 1
     assert adjudge(monkeypatch, "report", "anchor", "--about", "everything") == 2
+    capsys.readouterr()
+    assert adjudge(monkeypatch, "labels", "add", "anchor", "labels.csv") == 0
+    capsys.readouterr()
+    assert adjudge(monkeypatch, "report", "anchor", "--about", "these-items") == 0
+    text = capsys.readouterr().out
+    # Every item has its label, so the corrected mean is known, as it is on the judge card.
+    assert "3.50 [3.50, 3.50]" in text
+    assert "about these items" in text
+    page = items.with_name("report.html")
+    assert adjudge(monkeypatch, "report", "anchor", "--about", "these-items", "--html", str(page)) == 0
+    assert "about these items" in page.read_text(encoding="utf-8")
     capsys.readouterr()
     words = ("trust", "anchor", "--labels", "labels.csv", "--about", "these-items")
     assert adjudge(monkeypatch, *words, "--resample", "both") == 2

@@ -70,7 +70,8 @@ def judge(folder: Path, pairs: Path, *flags: str, bias: float = 0.4, with_tokens
     replies = write_rows(folder / "replies.jsonl", rows)
     store = folder / "adjudge.db"
     done = adjudge(
-        "run", pairs, "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml", "-m", f"replay:{replies}", "-q",
+        "run", pairs, "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml", "-m",
+        f"replay:{replies}", "-q",
         "--store", store, *flags,
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -247,7 +248,8 @@ def test_direct_scores_rank_too(tmp_path: Path) -> None:
             replies.append({"item": f"{system}{k}", "text": f"So. [RESULT] {score}"})
     store = tmp_path / "adjudge.db"
     adjudge(
-        "run", write_rows(tmp_path / "items.jsonl", items), "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml",
+        "run", write_rows(tmp_path / "items.jsonl", items), "-p", "prometheus/direct", "--rubric",
+        EXAMPLES / "tact.toml",
         "-m", f"replay:{write_rows(tmp_path / 'r.jsonl', replies)}", "-q", "--store", store,
     )  # fmt: skip
     ranking = ranked(store, "--json").json
@@ -265,7 +267,8 @@ def test_direct_scores_rank_too(tmp_path: Path) -> None:
 def test_several_criteria_come_with_the_choice_first(tmp_path: Path) -> None:
     store = tmp_path / "adjudge.db"
     adjudge(
-        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m", f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "-q",
+        "run", EXAMPLES / "advice.jsonl", "-p", "geval/compare", "-m",
+        f"replay:{EXAMPLES / 'advice.replies.jsonl'}", "-q",
         "--store", store,
     )  # fmt: skip
     ranking = ranked(store, "--json").json
@@ -298,7 +301,8 @@ def test_one_system_cannot_be_ranked(tmp_path: Path) -> None:
     store = tmp_path / "adjudge.db"
     items = write_rows(tmp_path / "items.jsonl", [{"id": "1", "instruction": "I", "response": "r"}])
     adjudge(
-        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m", "fake:text=[RESULT] 3", "-q",
+        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m",
+        "fake:text=[RESULT] 3", "-q",
         "--store", store,
     )  # fmt: skip
     done = adjudge("rank", "last", "--store", store)
@@ -321,7 +325,8 @@ def test_hostile_names_act_neither_on_the_terminal_nor_in_markdown(tmp_path: Pat
     ]
     store = tmp_path / "adjudge.db"
     adjudge(
-        "run", write_rows(tmp_path / "items.jsonl", rows), "-p", "prometheus/pairwise", "--rubric", EXAMPLES / "tact.toml",
+        "run", write_rows(tmp_path / "items.jsonl", rows), "-p", "prometheus/pairwise", "--rubric",
+        EXAMPLES / "tact.toml",
         "-m", "fake:text=[RESULT] A", "-q", "--store", store,
     )  # fmt: skip
     plain, marked = ranked(store).out, ranked(store, "--markdown").out

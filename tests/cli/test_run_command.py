@@ -396,7 +396,8 @@ def test_a_model_that_does_not_answer_fails_its_test() -> None:
 def test_two_protocols_are_reported_under_their_own_names(store: Path) -> None:
     script = EXAMPLES / "news.jsonl"
     run = adjudge(
-        "run", script, "-p", "gptscore-ko/factuality", "-p", "gptscore-ko/fluency", "-m", "fake:text=Score: 4",
+        "run", script, "-p", "gptscore-ko/factuality", "-p", "gptscore-ko/fluency", "-m",
+        "fake:text=Score: 4",
         "--store", store, "--json",
     )  # fmt: skip
     assert run.code == 0, run.err

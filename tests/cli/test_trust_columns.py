@@ -1,4 +1,5 @@
-"""Columns of `trust`: those of the scores and of the labels apart, and a file without the column that all is about."""
+"""Columns of `trust`: those of the scores and of the labels apart, and a file without the column that all is
+about."""
 
 from __future__ import annotations
 
@@ -68,20 +69,33 @@ def test_scores_without_values_are_an_error_that_names_the_columns(files: tuple[
     scores.write_text("item,rating,comment\nq1,3,good\nq2,4,fine\n")
     done = trust(files)
     assert done.code == 2
-    assert "no row has a value. The columns are: item, rating, comment" in done.err
+    assert "no row has a value. The columns are: item, rating, comment. Name" in done.err
     assert "--map scores.value=COLUMN" in done.err
     assert "failed" not in done.err
+
+
+def test_labels_without_values_are_an_error_that_names_the_columns(files: tuple[Path, Path]) -> None:
+    _, labels = files
+    labels.write_text("item,rating,comment\nq1,3,good\nq2,4,fine\n")
+    done = trust(files)
+    assert done.code == 2
+    assert "The columns are: item, rating, comment. Fill in the column 'value'" in done.err
 
 
 @pytest.mark.parametrize(
     ("command", "header", "said"),
     [
-        (("audit", "--scores"), "item,probe,rating\nq1,none,3\nq1,verbose,4\n", "no row has a value. The columns are: item, probe, rating"),
-        (("audit", "--scores"), "item,order,winner\nq1,ab,a\nq1,ba,b\n", "no row has a choice. The columns are: item, order, winner"),
+        (("audit", "--scores"), "item,probe,rating\nq1,none,3\nq1,verbose,4\n",
+        "no row has a value. The columns are: item, probe, rating"),
+        (("audit", "--scores"), "item,order,winner\nq1,ab,a\nq1,ba,b\n", "no row has a choice. The columns "
+                                                                         "are: item, order, winner"),
+        (("cascade", "--judges", "a,b", "--agree", "0.9", "--risk", "0.1", "--labels", "LABELS", "--scores"),
+         "item,who,value\nq1,a,3\nq1,b,4\n", "Rename the column that holds it to 'judge'."),
         (("cascade", "--judges", "a,b", "--agree", "0.9", "--risk", "0.1", "--labels", "LABELS", "--scores"),
          "item,judge,rating\nq1,a,3\nq1,b,4\n", "no row has an answer. The columns are: item, judge, rating"),
         (("tune", "--start", "a", "--labels", "LABELS", "--scores"),
-         "item,candidate,rating\nq1,a,3\nq1,b,4\n", "no row has an answer. The columns are: item, candidate, rating"),
+         "item,candidate,rating\nq1,a,3\nq1,b,4\n", "no row has an answer. The columns are: item, candidate, "
+                                                    "rating"),
     ],
 )  # fmt: skip
 def test_every_file_of_scores_without_values_names_its_columns(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.analysis.tune.split import split_of
+from adjudge.analysis.tune.winner import level_of
 from running import adjudge
 
 
@@ -101,7 +102,8 @@ def test_scores_agree_the_more_the_closer_they_are(tmp_path: Path) -> None:
     ]
     people: list[dict[str, object]] = [{"item": f"i{k}", "rater": "r", "value": 1 + k % 5} for k in range(60)]
     done = adjudge(
-        "tune", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "tune", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl",
+        people),
         "--store", tmp_path / "s.db", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -115,7 +117,8 @@ def test_a_tie_against_a_or_b_and_a_failure_are_disagreements(tmp_path: Path) ->
     ]
     people: list[dict[str, object]] = [{"item": f"i{k}", "rater": "r", "value": "a"} for k in range(30)]
     done = adjudge(
-        "tune", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl", people),
+        "tune", "--scores", write(tmp_path / "s.jsonl", rows), "--labels", write(tmp_path / "l.jsonl",
+        people),
         "--store", tmp_path / "s.db", "--json",
     )  # fmt: skip
     split = split_of({f"i{k}": "a" for k in range(30)}, {})
@@ -139,3 +142,43 @@ def test_a_start_that_is_no_candidate_is_named(scores: Path, labels: Path, tmp_p
     )
     assert done.code == 2
     assert "--start x" in done.err
+
+
+def test_the_levels_of_all_looks_together_are_at_most_the_promised_share_of_false_claims() -> None:
+    levels = [level_of(look) for look in range(1, 1000)]
+    assert levels == sorted(levels, reverse=True)
+    assert 0.0249 < sum(levels) <= 0.025
+
+
+def test_a_gain_on_too_few_groups_needs_more_labels_than_there_are(
+    scores: Path, labels: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    grouped = write(tmp_path / "g.jsonl", [{**row, "group": int(row["item"][1:]) // 50} for row in rows])
+    done = adjudge("tune", "--scores", grouped, "--labels", labels, "--store", tmp_path / "s.db", "--json")
+    assert done.code == 3
+    assert done.json["locked"]["gain"]["value"] > 0.1
+    assert done.json["needed"] > 200
+    assert done.json["detectable"] is None
+
+
+def test_one_candidate_alone_is_compared_with_nothing(scores: Path, labels: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()]
+    alone = write(tmp_path / "a.jsonl", [row for row in rows if row["candidate"] == "plain"])
+    done = adjudge("tune", "--scores", alone, "--labels", labels, "--store", tmp_path / "s.db", "--json")
+    assert done.code == 3
+    assert (done.json["winner"], done.json["detectable"]) == ("plain", None)
+
+
+def test_of_candidates_at_one_price_only_the_better_is_on_the_frontier(
+    scores: Path, labels: Path, tmp_path: Path
+) -> None:
+    rows: list[dict[str, object]] = [
+        json.loads(line) for line in scores.read_text(encoding="utf-8").splitlines()
+    ]
+    for row in rows:
+        row["price"] = 0.3 if row["candidate"] == "plain" else 3 * 0.1
+    alike = write(tmp_path / "alike.jsonl", rows)
+    done = adjudge("tune", "--scores", alike, "--labels", labels, "--store", tmp_path / "s.db", "--json")
+    assert done.json["prices"]["plain"] < done.json["prices"]["better"]
+    assert done.json["frontier"] == ["better"]

@@ -34,12 +34,16 @@ PATHS = (
     "/nothing",
 )
 NAMES = (
-    "run", "run", "run", "with", "n", "row", "q", "low", "high", "least", "apart", "sort", "page", "part", "version", "system", "status", "flag",
-    "criterion", "model", "protocol", "group", "rater", "item", "question", "choice", "how", "labels", "token", "x",
+    "run", "run", "run", "with", "n", "row", "q", "low", "high", "least", "apart", "sort", "page", "part",
+    "version", "system", "status", "flag",
+    "criterion", "model", "protocol", "group", "rater", "item", "question", "choice", "how", "labels",
+    "token", "x",
 )  # fmt: skip
 VALUES = (
-    "tact", "again", "pairs", "last", "0", "1", "23", "24", "-1", "99999999999999999999", "1e400", "nan", "inf", "-inf", "1.5", "a", "b", "ok", "tact@", "%",
-    "%00", "%ff", "%ed%a0%80", "%F0%9F%92%A9", "'", '"', "' OR 1=1 --", "*", "a* NEAR b", '"a', "AND", "(", "[", "{{x}}", "../..", "<script>", "\\", ";", "&&", "=", "é",
+    "tact", "again", "pairs", "last", "0", "1", "23", "24", "-1", "99999999999999999999", "1e400", "nan",
+    "inf", "-inf", "1.5", "a", "b", "ok", "tact@", "%",
+    "%00", "%ff", "%ed%a0%80", "%F0%9F%92%A9", "'", '"', "' OR 1=1 --", "*", "a* NEAR b", '"a', "AND", "(",
+    "[", "{{x}}", "../..", "<script>", "\\", ";", "&&", "=", "é",
 )  # fmt: skip
 
 
@@ -64,6 +68,7 @@ def queries(random: Random, paths: tuple[str, ...]) -> Iterator[str]:
         yield f"{random.choice(paths)}?{text}".replace("#", "%23").replace("\n", "%0a")
 
 
+@pytest.mark.slow
 def test_no_query_string_makes_the_viewer_fail(store: Path) -> None:
     browser = Browser(store)
     asked = queries(Random(SEED), PATHS)

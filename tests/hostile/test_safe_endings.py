@@ -122,7 +122,8 @@ def test_a_packed_bomb_of_examples_is_refused(tmp_path: Path) -> None:
     row = {"task": "t", "response": "r" * 100_000, "judgment": "4", "kind": "positive"}
     (tmp_path / "e.jsonl.gz").write_bytes(gzip.compress((json.dumps(row) + "\n").encode() * 40))
     done = adjudge(
-        "run", answers(tmp_path / "i.jsonl", 1), "-p", "commentary-zh/evidence", "--examples", tmp_path / "e.jsonl.gz",
+        "run", answers(tmp_path / "i.jsonl", 1), "-p", "commentary-zh/evidence", "--examples",
+        tmp_path / "e.jsonl.gz",
         "-m", "fake:text=4", "--store", tmp_path / "s.db",
     )  # fmt: skip
     assert done.code == 2
@@ -185,12 +186,16 @@ def on_terminal(*arguments: str | Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), received.decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("export", "tact"), ("export", "tact", "--format", "csv"), ("sample", "tact"), ("sample", "tact", "--replies"),
-        ("runs", "show", "tact", "--prompt"), ("runs", "show", "tact", "--json"), ("report", "tact"), ("report", "tact", "--json"),
-        ("report", "tact", "--markdown"), ("runs",), ("gate", "tact", "--min", "tact=3"), ("report", EVIL.replace("\x00", "")),
+        ("export", "tact"), ("export", "tact", "--format", "csv"), ("sample", "tact"), ("sample", "tact",
+        "--replies"),
+        ("runs", "show", "tact", "--prompt"), ("runs", "show", "tact", "--json"), ("report", "tact"),
+        ("report", "tact", "--json"),
+        ("report", "tact", "--markdown"), ("runs",), ("gate", "tact", "--min", "tact=3"), ("report",
+        EVIL.replace("\x00", "")),
     ],
 )  # fmt: skip
 def test_nothing_that_acts_reaches_a_terminal(store: Path, arguments: tuple[str, ...]) -> None:
@@ -211,11 +216,14 @@ def test_into_a_pipe_an_export_is_byte_for_byte(store: Path) -> None:
 # -- endings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("gate", "tact", "--min", "tact=5"), ("gate", "tact", "--min", "tact=3"), ("report", "tact"), ("export", "tact"),
-        ("export", "tact", "--format", "csv"), ("runs",), ("sample", "tact"), ("report", "tact", "--json"), ("protocols", "list"),
+        ("gate", "tact", "--min", "tact=5"), ("gate", "tact", "--min", "tact=3"), ("report", "tact"),
+        ("export", "tact"),
+        ("export", "tact", "--format", "csv"), ("runs",), ("sample", "tact"), ("report", "tact", "--json"),
+        ("protocols", "list"),
     ],
 )  # fmt: skip
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -231,6 +239,7 @@ def test_a_full_device_is_a_message_and_exit_2(store: Path, arguments: tuple[str
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gate_whose_output_is_closed_still_says_worse(store: Path) -> None:
     code = "from adjudge.cli import main; main()"
     command = [sys.executable, "-c", code, "gate", "tact", "--min", "tact=4.5", "--store", str(store)]
@@ -244,11 +253,16 @@ LONG = "x" * 300
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("run", LONG, "-p", "geval/score", "-m", "fake:text=1"), ("run", "i.jsonl", "-p", LONG, "-m", "fake:text=1"),
-        ("run", "i.jsonl", *DIRECT[:2], "--rubric", f"{LONG}.toml", "-m", "fake:text=1"), ("export", "tact", "-o", LONG),
-        ("report", "tact", "--html", LONG), ("sample", "tact", "-o", LONG), ("gate", "tact", "--config", LONG),
-        ("gate", "tact", "--min", "tact=3", "--labels", LONG), ("gate", "tact", "--min", "tact=3", "--junit", LONG),
-        ("trust", "tact", "--labels", LONG), ("doctor", "--repair", LONG), ("protocols", "new", LONG), ("protocols", "check", LONG),
+        ("run", LONG, "-p", "geval/score", "-m", "fake:text=1"), ("run", "i.jsonl", "-p", LONG, "-m",
+        "fake:text=1"),
+        ("run", "i.jsonl", *DIRECT[:2], "--rubric", f"{LONG}.toml", "-m", "fake:text=1"), ("export", "tact",
+        "-o", LONG),
+        ("report", "tact", "--html", LONG), ("sample", "tact", "-o", LONG), ("gate", "tact", "--config",
+        LONG),
+        ("gate", "tact", "--min", "tact=3", "--labels", LONG), ("gate", "tact", "--min", "tact=3",
+        "--junit", LONG),
+        ("trust", "tact", "--labels", LONG), ("doctor", "--repair", LONG), ("protocols", "new", LONG),
+        ("protocols", "check", LONG),
         ("pair", LONG, LONG),
     ],
 )  # fmt: skip
@@ -263,8 +277,10 @@ def test_a_name_of_300_characters_is_a_message_and_exit_2(store: Path, arguments
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("user.md", "{{response}}", "{{response}} {{rubric.x}}"), ("user.md", "{{response}}", "{{response}} {{example.x}}"),
-        ("protocol.toml", "low = 1", f"low = {'9' * 5000}"), ("protocol.toml", "low = 1", f"low = -{'9' * 400}"),
+        ("user.md", "{{response}}", "{{response}} {{rubric.x}}"), ("user.md", "{{response}}",
+        "{{response}} {{example.x}}"),
+        ("protocol.toml", "low = 1", f"low = {'9' * 5000}"), ("protocol.toml", "low = 1",
+        f"low = -{'9' * 400}"),
     ],
 )  # fmt: skip
 def test_odd_protocols_are_problems_with_a_message(tmp_path: Path, name: str, old: str, new: str) -> None:
@@ -305,6 +321,7 @@ def test_a_fault_of_the_program_is_a_message_without_values(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_items_drawn_to_be_labelled_appear_whole_or_not_at_all(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "draw.csv"
     assert adjudge("sample", "tact", "-o", out, "--store", store).code == 0
@@ -322,7 +339,8 @@ def test_items_drawn_to_be_labelled_appear_whole_or_not_at_all(store: Path, tmp_
     small.mkdir()
     for command in (("sample", "tact", "-n", "1200"), ("export", "tact")):
         done = subprocess.run(
-            [sys.executable, "-c", code, *command, "-o", str(small / "out"), "--store", str(large)], capture_output=True, text=True
+            [sys.executable, "-c", code, *command, "-o", str(small / "out"), "--store", str(large)],
+            capture_output=True, text=True
         )  # fmt: skip
         assert done.returncode == 2, done.stderr
         assert "cannot be written" in done.stderr
@@ -344,6 +362,7 @@ def test_an_id_is_short_and_printable(tmp_path: Path, bad: str) -> None:
     assert "\x1b" not in done.err
 
 
+@pytest.mark.slow
 def test_a_run_whose_store_is_deleted_stops(tmp_path: Path) -> None:
     items = answers(tmp_path / "items.jsonl", 400)
     store = tmp_path / "s.db"
@@ -370,7 +389,8 @@ def test_the_rubric_of_the_examples_is_still_read() -> None:
 def test_a_run_without_end_is_refused(tmp_path: Path) -> None:
     items = write_rows(tmp_path / "items.jsonl", [{"id": "1", "instruction": "Say.", "response": "It."}])
     done = adjudge(
-        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m", "fake:text=[RESULT] 4",
+        "run", items, "-p", "prometheus/direct", "--rubric", EXAMPLES / "tact.toml", "-m",
+        "fake:text=[RESULT] 4",
         "--samples", str(2**64), "--store", tmp_path / "s.db",
     )  # fmt: skip
     assert done.code == 2

@@ -51,6 +51,18 @@ def test_polite(judge):
     assert (pytester.path / "adjudge.db").exists(), "the store lies in the root folder of the tests"
 
 
+def test_the_fixture_is_a_judge_in_async_code_and_where_a_tool_copies_it(pytester: pytest.Pytester) -> None:
+    code = f"""
+import adjudge, asyncio, copy
+
+def test_polite(judge):
+    assert isinstance(judge, adjudge.Judge)
+    assert copy.deepcopy(judge)("geval/score", {GREETING}) >= 4
+    assert asyncio.run(judge.ask("geval/score", {GREETING})) >= 4
+"""
+    outcome_of(pytester, code, "--adjudge-model", FINE).assert_outcomes(passed=1)
+
+
 def test_an_outcome_says_all_that_was_read(pytester: pytest.Pytester) -> None:
     code = f"""
 def test_all(judge):
@@ -95,7 +107,7 @@ def test_rule(judge):
 def test_pair(judge):
     outcome = judge("agent/versus", task="Book it.", response_a=TRACE, response_b=TRACE[:1], model="fake:text=<winner>tie</winner>")
     assert outcome.choice == "tie"
-"""
+"""  # noqa: E501
     outcome_of(pytester, code).assert_outcomes(passed=5)
 
 
@@ -223,7 +235,7 @@ def test_set(judge):
     items = [{"id": f"i{k}", "group": f"g{k % 2}", "task": "Count.", "response": f"number {k % 2}."} for k in range(8)]
     script = judge.many("geval/score", items)
     assert script.estimate.unit.startswith("group")
-"""
+"""  # noqa: E501
     lines = [{"match": "number 0.", "text": "Score: 2"}, {"match": "number 1.", "text": "Score: 4"}]
     (pytester.path / "script.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     outcome_of(pytester, code, "--adjudge-model", "fake:script=script.jsonl").assert_outcomes(passed=1)
@@ -250,7 +262,7 @@ def test_choice(judge):
     assert judge.many("prometheus/pairwise", [dict(instruction="t", response_a="x", response_b="y")], rubric="tact.toml",
                       order="given", model="fake:text=[RESULT] B").estimate.value == 0
     outcome.score
-"""
+"""  # noqa: E501
     rubric = Path(__file__).parents[2] / "examples" / "tact.toml"
     (pytester.path / "tact.toml").write_text(rubric.read_text(encoding="utf-8"), encoding="utf-8")
     result = outcome_of(pytester, code)
@@ -391,6 +403,7 @@ def test_each(judge, word):
     assert "= adjudge =" not in output_of(quiet)
 
 
+@pytest.mark.slow
 def test_many_rows_are_cut_unless_asked_for(pytester: pytest.Pytester) -> None:
     code = """
 import pytest
@@ -498,7 +511,28 @@ def test_faithful(judge):
     assert [element.text for element in outcome.elements] == ["Ada was born in 1815.", "Ada was born."]
     assert outcome.elements[0].passage == 1
     assert outcome.reply.startswith("1. Ada was born")
-"""
+"""  # noqa: E501
     result = outcome_of(pytester, code, "--adjudge-model", f"fake:script={script}")
     result.assert_outcomes(passed=1)
     assert "3 calls sent" in output_of(result)
+
+
+def test_every_call_that_the_server_got_is_counted(pytester: pytest.Pytester) -> None:
+    """Also the one for evaluation steps, and follow-up questions."""
+    code = """
+def test_steps(judge):
+    judge("geval/score", task="t", response="Good evening!", criterion="Is it kind?", steps="generate")
+
+def test_asked_again(judge):
+    judge("geval/score", task="t", response="Good morning!", criterion="Is it kind?")
+"""
+    replies = [chat("1. Read.\n2. Judge."), chat("Fine. Score: 4"), chat("It is fine."), chat("Score: 4")]
+    with FakeServer(replies) as server:
+        model = f"{server.url}/v1#m"
+        result = outcome_of(pytester, code, "--adjudge-model", model)
+        assert server.n_requests == 4
+        assert "4 calls sent, 0 from the store" in output_of(result)
+        again = outcome_of(pytester, code, "--adjudge-model", model)
+        assert server.n_requests == 4
+        assert "0 calls sent" in output_of(again)
+    result.assert_outcomes(passed=2)

@@ -77,10 +77,10 @@ def annotate_command(
         )
     if shared is not None and not names and all(one.revoked for one in invited.all()):
         raise DataError("Nobody is invited to label this run. Name the raters: --share --rater NAME")
-    _label(store, run, Draw(n, seed, criterion), names, (shared, invited), port, no_browser)
+    _label(store, run, LabellingDraw(n, seed, criterion), names, (shared, invited), port, no_browser)
 
 
-class Draw(NamedTuple):
+class LabellingDraw(NamedTuple):
     """Which items are labelled, and on which criteria."""
 
     n: int
@@ -91,7 +91,7 @@ class Draw(NamedTuple):
 def _label(
     store: Path,
     run: str,
-    draw: Draw,
+    draw: LabellingDraw,
     names: list[str],
     shared_with: tuple[Sharing | None, Invitations],
     port: int,

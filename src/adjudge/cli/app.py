@@ -16,11 +16,15 @@ from .drift import drift_command
 from .export import export_command
 from .gate import gate_command
 from .init import init_command
+from .labels import labels_app
 from .models import models_app
 from .pair import pair_command
 from .parser import use_plain_words
 from .plan import plan_command
+from .plugins import plugins_command
 from .protocols import protocols_app
+from .pull import pull_command
+from .push import push_command
 from .rank import rank_command
 from .report import report_command
 from .reread import reread_command
@@ -57,8 +61,11 @@ app.command("tune")(tune_command)
 app.command("plan")(plan_command)
 app.command("drift")(drift_command)
 app.command("sample")(sample_command)
+app.add_typer(labels_app, name="labels")
 app.command("pair")(pair_command)
 app.command("traces")(traces_command)
+app.command("pull")(pull_command)
+app.command("push")(push_command)
 app.command("rank")(rank_command)
 app.command("view")(view_command)
 app.command("annotate")(annotate_command)
@@ -69,6 +76,7 @@ app.command("export")(export_command)
 app.command("doctor")(doctor_command)
 app.add_typer(protocols_app, name="protocols")
 app.add_typer(models_app, name="models")
+app.command("plugins")(plugins_command)
 app.command("schema")(schema_command)
 use_plain_words(app)
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import DataError
+from .declared_parameters import takes_run_options
 from .dry_run import print_dry_run
+from .first_screen import show_screen, show_sections
 from .flag_values import parse_scale
-from .markdown import markdown_of
-from .options import AS_JSON, STORE
+from .options import AS_JSON, FULL, STORE
 from .run import carry_out
 from .run_file import CONFIG, TRUST_RUN_FILE
-from .run_options import takes_run_options
-from .run_request import request_of
-from .terminal import print_json, print_sections, print_text
+from .run_request import request_of_flags
+from .terminal import print_json
 
 if TYPE_CHECKING:
     from ..analysis.audit.audit import Audit
@@ -71,12 +71,19 @@ def audit_command(
         metavar="LOW,HIGH",
         help="With --scores: the ends of the scale; default: the lowest and the highest score.",
     ),
+    labels: Path = typer.Option(
+        None,
+        "--labels",
+        metavar="FILE",
+        help="Human labels: the calibration error of each form of a typed question.",
+    ),
     config: Path = CONFIG,
     _trust_run_file: bool = TRUST_RUN_FILE,
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be sent and estimate the cost; send nothing."
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
@@ -89,6 +96,8 @@ def audit_command(
         raise DataError(f"--margin {margin:g}: give a number of scale points from 0 on: --margin 0.25.")
     if items is not None and scores is not None:
         raise DataError("Both items and --scores are given. Leave one out.")
+    if scores is not None and labels is not None:
+        raise DataError("--labels is for runs: a file of scores has no probabilities. Leave it out.")
     if scores is not None:
         audit = _of_scores(scores, margin, scale)
     else:
@@ -96,8 +105,12 @@ def audit_command(
         if models or protocols or Path(name).is_file():
             flags = {**options, "store": str(store)}
             request = audit_request(
-                request_of(ctx, items, protocols, models, flags, config), probes, n, response
+                request_of_flags(ctx, items, protocols, models, flags, config), probes, n, response
             )
+            if labels is not None:
+                from ..analysis.audit.of_runs import check_forms
+
+                check_forms(request.audit)
             if dry_run:
                 print_dry_run(request, as_json)
                 return
@@ -105,8 +118,8 @@ def audit_command(
             if finished is None:
                 raise typer.Exit(code)
             name, store = finished, Path(request.store)
-        audit = _of_run(name, store, margin)
-    _print_audit(audit, as_json=as_json, markdown=markdown)
+        audit = _of_run(name, store, margin, labels)
+    _print_audit(audit, as_json=as_json, markdown=markdown, full=full)
     raise typer.Exit(0 if _has_scores(audit) else 4)
 
 
@@ -115,7 +128,8 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
     from ..engine import AuditRequest
     from ..engine.item_source import open_items
     from ..engine.judges import only_protocol
-    from ..engine.model_choices import model_choices
+    from ..engine.model_choices import answers_questions, model_choices
+    from ..engine.prepare import find_empty_outputs
     from ..models import Model
     from ..probes import audit_items, load_probes
     from ..render import problems_of
@@ -144,31 +158,37 @@ def audit_request(request: Request, probes: str, n: int, response: str) -> Audit
         lambda item: problems_of(protocol, item),
         request.limit,
         request.traces,
+        outputs=find_empty_outputs([protocol]),
         skip_bad=request.skip_bad,
     )
     source.check(skip_bad=request.skip_bad)
     names = [name.strip() for name in probes.split(",") if name.strip()]
+    chosen = load_probes(names)
     made = audit_items(
-        list(source), protocol, spec.rpartition("#")[2].rpartition(":")[2], load_probes(names),
+        list(source), protocol, spec.rpartition("#")[2].rpartition(":")[2], chosen,
         n=n, seed=request.seed or 0, response=response,
+        asks_questions=request.estimator == "decision" or answers_questions(choice),
     )  # fmt: skip
-    levels = made.reversed_levels if request.steps != "generate" else None
+    others = made.protocols if request.steps != "generate" else {}
     about = {"kinds": made.kinds, "controls": made.controls, "skipped": made.skipped, "n": made.n_drawn}
+    if plugins := {f"probes/{probe.name}": probe.plugin for probe in chosen if probe.plugin}:
+        about["plugins"] = plugins
     fields = {name: getattr(request, name) for name in request.__struct_fields__}
     fields |= {
         "items": made.items, "map": {}, "limit": None, "skip_bad": False, "audit": about, "judge": (),
-        "protocol": (protocol, levels) if levels is not None else (protocol,),
+        "protocol": (protocol, *others.values()),
+        "protocol_of_probe": {probe: place for place, probe in enumerate(others, 1)},
         "rubric": None, "criterion": "", "examples": None,
     }  # fmt: skip
     return AuditRequest(**fields)
 
 
-def _of_run(name: str, store: Path, margin: float | None) -> Audit:
+def _of_run(name: str, store: Path, margin: float | None, labels: Path | None) -> Audit:
     from ..analysis.audit.of_runs import audit_run
     from ..store import open_store
 
     with open_store(store, write=False) as opened:
-        return audit_run(opened, opened.run(name), margin=margin)
+        return audit_run(opened, opened.run(name), margin=margin, labels=labels)
 
 
 def _of_scores(path: Path, margin: float | None, scale: str | None) -> Audit:
@@ -188,12 +208,13 @@ def _has_scores(audit: Audit) -> bool:
     )
 
 
-def _print_audit(audit: Audit, *, as_json: bool, markdown: bool) -> None:
+def _print_audit(audit: Audit, *, as_json: bool, markdown: bool, full: bool) -> None:
+    from ..analysis.audit.first_screen import audit_screen
     from ..analysis.audit.words import audit_sections
 
     if as_json:
         print_json(audit)
-    elif markdown:
-        print_text(markdown_of(audit_sections(audit)))
+    elif full:
+        show_sections(audit_sections(audit), as_markdown=markdown)
     else:
-        print_sections(audit_sections(audit))
+        show_screen(lambda most: audit_screen(audit, most), as_markdown=markdown)

@@ -21,6 +21,7 @@ def calibrate_command(
 ) -> None:
     """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
     from ..analysis.calibrate import Calibrated, calibrated
+    from ..analysis.labels.belonging import check_belong
     from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.run_view.tabulate import tabulate
@@ -50,8 +51,8 @@ def calibrate_command(
         )
         lines = tuple(f"No map for {name}: {why}." for name, why in found.left_out.items())
         note = (
-            "Errors are shares of the scale's width; those after the map are of items that the curve did "
-            "not see."
+            "Errors are mean distances from the labels as shares of the scale's width, on two levels Brier "
+            "scores. Those after the map are of items that the curve did not see."
         )
         return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, notes=(note,))]
 
@@ -61,7 +62,8 @@ def calibrate_command(
         )
     with open_store(store, write=False) as opened:
         view = tabulate(opened, opened.run(run))
-        label_file = labels_of_run(opened, opened.run(run), read_labels_for([view], labels))
+        check_belong(opened, [opened.run(run)], given := read_labels_for([view], labels))
+        label_file = labels_of_run(opened, opened.run(run), given)
         score_map, found = calibrated(view, label_file.labels)
     if note := other_texts_note(label_file):
         typer.echo(f"! {note}", err=True)

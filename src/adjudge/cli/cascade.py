@@ -1,4 +1,5 @@
-"""`adjudge cascade`: thresholds at which a cheap judge decides, with a promise about agreement with people."""
+"""`adjudge cascade`: thresholds at which a cheap judge decides, with a promise about agreement with
+people."""
 
 from __future__ import annotations
 
@@ -85,13 +86,13 @@ class _Settings(NamedTuple):
 
 
 def _of_scores(scores: Path, labels: Path, judges: str, settings: _Settings) -> Cascade:
-    from ..analysis.cascade.thresholds import calibrated, judge_names
+    from ..analysis.cascade.thresholds import calibrated_cascade, judge_names
     from ..data.judge_answers import read_judge_answers, read_labels_of_answers
 
     answers = read_judge_answers(scores, "judge")
     label_file = read_labels_of_answers(labels, answers)
     named = tuple(name for name in (part.strip() for part in judges.split(",")) if name)
-    return calibrated(answers, label_file.labels, judge_names(answers, named), **settings._asdict())
+    return calibrated_cascade(answers, label_file.labels, judge_names(answers, named), **settings._asdict())
 
 
 def _of_runs(
@@ -101,7 +102,7 @@ def _of_runs(
     from ..analysis.cascade.cascade_file import text_of_file
     from ..analysis.cascade.of_runs import cascade_of_runs
     from ..analysis.labels.judged_texts import of_judged_texts, other_texts_note
-    from ..analysis.labels.read import read_labels_for
+    from ..analysis.labels.read import labels_of_runs, read_labels_for
     from ..analysis.trust.trust import views_of_judges
     from ..data import LabelFile
     from ..store import open_store
@@ -109,7 +110,7 @@ def _of_runs(
     with open_store(store, write=False) as opened:
         runs = [opened.run(name) for name in names]
         if labels is None:
-            given = LabelFile(tuple(label for run in runs for label in opened.labels(run)))
+            given = LabelFile(tuple(labels_of_runs(opened, names)))
         else:
             given = read_labels_for(views_of_judges(opened, names), labels, {})
         given = of_judged_texts(opened, runs, given)

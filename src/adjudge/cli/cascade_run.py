@@ -17,12 +17,13 @@ from msgspec import Struct, structs
 
 from ..errors import DataError
 from ..sections import Section
-from ..words import count, interval, share
+from ..words import count, interval, price, share
 from .terminal import print_json, print_sections
+from .values_per_model import for_models
 
 if TYPE_CHECKING:
     from ..analysis.cascade.cascade_file import CascadeFile, StageFile
-    from ..analysis.cascade.decisions import Check, Decision
+    from ..analysis.cascade.decisions import AgreementCheck, CascadeDecision
     from ..engine import Request
     from ..records import Item
 
@@ -35,6 +36,7 @@ class StageSummary(Struct, frozen=True):
     reached: int
     decided: int
     cost_usd: float
+    threshold: float | None = None
 
 
 class CascadeRun(Struct, frozen=True):
@@ -44,8 +46,8 @@ class CascadeRun(Struct, frozen=True):
     stages: tuple[StageSummary, ...]
     to_people: tuple[str, ...]
     check: tuple[str, ...]
-    decisions: tuple[Decision, ...]
-    promise: Check | None
+    decisions: tuple[CascadeDecision, ...]
+    promise: AgreementCheck | None
 
 
 class _Cascade(NamedTuple):
@@ -66,12 +68,12 @@ def request_of_cascade(
 ) -> Request:
     """What all stages share: the items and the options of the run. The cascade names protocols and models."""
     from ..analysis.cascade.cascade_file import read_cascade
-    from .run_request import request_of
+    from .run_request import request_of_flags
 
     if any(judges):
         raise DataError("The cascade names its protocols and models. Leave -p and -m out.")
     first = read_cascade(path).stages[0]
-    return request_of(ctx, items, [first.protocol], [first.model], given, config)
+    return request_of_flags(ctx, items, [first.protocol], [first.model], given, config)
 
 
 def run_cascade(request: Request, path: Path, check: str | None, is_quiet: bool, *, as_json: bool) -> int:
@@ -81,17 +83,20 @@ def run_cascade(request: Request, path: Path, check: str | None, is_quiet: bool,
     file = read_cascade(path)
     name = str(request.run or path.stem)
     cascade = _Cascade(file, request, name, _share_of(check), is_quiet)
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, CascadeDecision] = {}
     stages: list[StageSummary] = []
     left: Sequence[Item] | None = None
-    for number, stage in enumerate(file.stages, start=1):
+    asked = [(number, stage) for number, stage in enumerate(file.stages, 1) if stage.threshold is not None]
+    if not asked:
+        raise DataError(f"{path}: no judge has a threshold, so none decides. Calibrate with more labels.")
+    for number, stage in asked:
         code, summary, left = _run_stage(cascade, number, stage, left, decisions)
         if code:
             return code
         stages.append(summary)
         if not left:
             break
-    return _finish(cascade, stages, left or (), decisions, as_json=as_json)
+    return _finish(cascade, asked[len(stages) - 1][1], stages, left or (), decisions, as_json=as_json)
 
 
 def _share_of(check: str | None) -> float:
@@ -112,11 +117,11 @@ def _run_stage(
     number: int,
     stage: StageFile,
     left: Sequence[Item] | None,
-    decisions: dict[str, Decision],
+    decisions: dict[str, CascadeDecision],
 ) -> tuple[int, StageSummary, Sequence[Item]]:
     """Judge what is left, and keep what this judge decides; returns what is left after it."""
     from ..analysis.cascade.answers import answers_of_run
-    from ..analysis.cascade.decisions import Decision, is_drawn, is_sure
+    from ..analysis.cascade.decisions import CascadeDecision, is_drawn, is_sure
     from ..store import open_store
     from .run import carry_out
 
@@ -132,8 +137,8 @@ def _run_stage(
     sure = {answer.item: answer for answer in answers if is_sure(answer, stage.threshold)}
     for item, answer in sure.items():
         drawn = is_drawn(item, cascade.check_share, cascade.name)
-        decisions[item] = Decision(item, stage.run, answer.answer, answer.confidence, drawn)
-    summary = StageSummary(stage.run, name, len(items), len(sure), cost)
+        decisions[item] = CascadeDecision(item, stage.run, answer.answer, answer.confidence, drawn)
+    summary = StageSummary(stage.run, name, len(items), len(sure), cost, stage.threshold)
     return 0, summary, [item for item in items if item.id not in sure]
 
 
@@ -151,49 +156,39 @@ def _request_of_stage(
         protocol=judge.protocols,
         model=judge.models,
         items=cascade.request.items if items is None else tuple(items),
-        key_env=_for_models(cascade.request.key_env, judge.models, n_stages, "--key-env MODEL=VAR"),
-        price=_for_models(cascade.request.price, judge.models, n_stages, "--price MODEL=IN,OUT"),
+        key_env=for_models(
+            cascade.request.key_env, judge.models, n_stages, "--key-env MODEL=VAR", "A cascade"
+        ),
+        price=for_models(cascade.request.price, judge.models, n_stages, "--price MODEL=IN,OUT", "A cascade"),
         run=name,
         # Fields were renamed when the first stage read the items.
         map=cascade.request.map if items is None else type(cascade.request.map)(),
     )
 
 
-def _for_models(given: Any, models: Sequence[str], n_stages: int, form: str) -> Any:
-    """What is given for the models of this stage; a key without a model's name would reach every host."""
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        if n_stages > 1:
-            raise DataError(f"A cascade asks several models. Name the one that it is for: {form}.")
-        return given
-    mine = {name: value for name, value in given.items() if name in models}
-    return mine or None
-
-
 def _finish(
     cascade: _Cascade,
+    last: StageFile,
     stages: Sequence[StageSummary],
     left: Sequence[Item],
-    decisions: dict[str, Decision],
+    decisions: dict[str, CascadeDecision],
     *,
     as_json: bool,
 ) -> int:
     """Hand what is left to people, and say who decided what."""
-    from ..analysis.cascade.decisions import Decision, checked
+    from ..analysis.cascade.decisions import CascadeDecision, checked
     from ..store import open_store
     from .run import carry_out
 
     for item in left:
-        decisions[item.id] = Decision(item.id, None)
-    last = cascade.file.stages[len(stages) - 1]
+        decisions[item.id] = CascadeDecision(item.id, None)
     code = 0
     if left:
         _, code = carry_out(_request_of_stage(cascade, last, f"{cascade.name}.people", left), True)
     promise = None
     drawn = [decision.item for decision in decisions.values() if decision.is_checked]
     if drawn and not code:
-        first = cascade.file.stages[0]
+        first = next(stage for stage in cascade.file.stages if stage.threshold is not None)
         with open_store(Path(str(cascade.request.store)), write=False) as opened:
             inside = set(drawn)
             items = [item for item in opened.items(opened.run(stages[0].run)) if item.id in inside]
@@ -202,6 +197,8 @@ def _finish(
             labels = opened.labels(opened.run(f"{cascade.name}.check"))
         promise = checked(decisions.values(), labels, cascade.file.agree, cascade.file.within)
     to_people = tuple(item.id for item in left)
+    if not code:
+        _assemble(cascade, stages, decisions, drawn, promise)
     result = CascadeRun(
         cascade.name, tuple(stages), to_people, tuple(drawn), tuple(decisions.values()), promise
     )
@@ -212,13 +209,55 @@ def _finish(
     return code
 
 
+def _assemble(
+    cascade: _Cascade,
+    stages: Sequence[StageSummary],
+    decisions: Mapping[str, CascadeDecision],
+    drawn: Sequence[str],
+    promise: AgreementCheck | None,
+) -> None:
+    """The run of the cascade's name: each item with the judgment that decided it, and people's labels."""
+    from ..analysis.cascade.assembled import assembled_manifest, cascade_name, labels_of_people, stage_parts
+    from ..engine.manifest import identity_of
+    from ..store import CASCADE, open_store
+
+    with open_store(Path(str(cascade.request.store))) as opened:
+        runs = [opened.run(stage.run) for stage in stages]
+        manifest = assembled_manifest(runs, cascade.file)
+        identity = identity_of(manifest)
+        manifest[CASCADE] = {
+            "agree": cascade.file.agree,
+            "risk": cascade.file.risk,
+            "stages": [structs.asdict(stage) for stage in stages],
+            "to_people": sum(decision.to_people for decision in decisions.values()),
+            "to_check": len(drawn),
+        }
+        if promise is not None and promise.holds is not None:
+            shown = promise.agreement
+            manifest[CASCADE]["checked"] = {
+                "n": shown.n, "value": shown.value, "low": shown.low, "high": shown.high,
+                "holds": promise.holds,
+            }  # fmt: skip
+        opened.assemble_run(
+            cascade.name, manifest, identity, cascade_name(cascade.file), stage_parts(runs, stages, decisions)
+        )
+        names = {run.name for run in opened.runs()}
+        checked, people = (
+            opened.labels(opened.run(name)) if name in names else []
+            for name in (f"{cascade.name}.check", f"{cascade.name}.people")
+        )
+        labels = labels_of_people(checked, people, cascade.check_share)
+        if labels:
+            opened.put_labels(labels, opened.run(cascade.name))
+
+
 def _sections(result: CascadeRun, file: CascadeFile) -> list[Section]:
     n = len(result.decisions)
     decided = n - len(result.to_people)
     cost = sum(stage.cost_usd for stage in result.stages)
     lines = [
         f"The judges decided {decided} of {count(n, 'item')} ({share(decided / n if n else 0.0)}) "
-        f"for {cost:.2f} USD; {len(result.to_people)} go to people. Promised agreement: "
+        f"for {price(cost)}; {len(result.to_people)} go to people. Promised agreement: "
         f"{share(file.agree)}, risk {share(file.risk)}."
     ]
     if result.to_people:
@@ -231,8 +270,8 @@ def _sections(result: CascadeRun, file: CascadeFile) -> list[Section]:
         verdict = "still holds" if result.promise.holds else "no longer holds: calibrate again"
         lines.append(f"Checked agreement {interval(result.promise.agreement)}: the promise {verdict}.")
     rows = tuple(
-        (stage.judge, stage.run, str(stage.reached), str(stage.decided), f"{stage.cost_usd:.2f}")
+        (stage.judge, stage.run, str(stage.reached), str(stage.decided), price(stage.cost_usd))
         for stage in result.stages
     )
-    columns = ("judge", "run", "items", "decided", "USD")
+    columns = ("judge", "run", "items", "decided", "cost")
     return [Section(f"Cascade {result.run}", tuple(lines), depth=1), Section("Stages", (), columns, rows)]

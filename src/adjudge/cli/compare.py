@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from msgspec import structs
 
-from .markdown import markdown_of
-from .options import ABOUT, AS_JSON, STORE
-from .terminal import print_json, print_sections, print_text
+from .first_screen import show_screen, show_sections
+from .options import ABOUT, AS_JSON, FULL, STORE
+from .terminal import print_json
 
 if TYPE_CHECKING:
+    from ..analysis.compare.comparison import Comparison
     from ..analysis.run_view.run_view import RunView
     from ..data import LabelFile
     from ..store import Store
@@ -37,14 +37,20 @@ def compare_command(
         "--different-texts",
         help="Pair items without ids that have the same input but another response.",
     ),
+    margin: float = typer.Option(
+        None,
+        "--margin",
+        metavar="X",
+        help="Say whether the runs are equivalent: differ by less than X; default: 5 % of the scale.",
+    ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare two runs on the same items (two prompts, judges or versions): does the conclusion change?"""
     from ..analysis.compare.compare import compare_views
-    from ..analysis.compare.words import compare_sections
     from ..analysis.labels.judged_texts import other_texts_note
     from ..analysis.run_view.tabulate import tabulate
     from ..analysis.trust.judge_card import check_about
@@ -54,35 +60,53 @@ def compare_command(
     with open_store(store, write=False) as opened:
         views = [tabulate(opened, opened.run(name), for_comparison=True) for name in (first, second)]
         known = _labels(opened, views, labels)
-    finite = about == "these-items"
     comparison = compare_views(
-        views[0], views[1], seed, known.labels, is_finite=finite, different_texts=different_texts
+        views[0],
+        views[1],
+        seed,
+        known.labels,
+        is_finite=about == "these-items",
+        different_texts=different_texts,
+        margin=margin,
+        labels_note=other_texts_note(known),
     )
-    if not comparison.n_content_differs and (note := other_texts_note(known)):
-        comparison = structs.replace(comparison, notes=(*comparison.notes, note))
     if html is not None:
-        from ..untrusted import safe
-        from ..web.comparison_file import write_comparison
-
-        n_bytes = write_comparison(comparison, html)
-        typer.echo(f"Wrote the comparison to {safe(str(html))} ({max(1, n_bytes // 1000):,} kB)", err=True)
+        _write_html(comparison, html)
         if not as_json and not markdown:
             return
+    _show(comparison, as_json=as_json, markdown=markdown, is_full=full or margin is not None)
+
+
+def _show(comparison: Comparison, *, as_json: bool, markdown: bool, is_full: bool) -> None:
+    from ..analysis.compare.first_screen import compare_screen
+    from ..analysis.compare.words import compare_sections
+
     if as_json:
         print_json(comparison)
-    elif markdown:
-        print_text(markdown_of(compare_sections(comparison)))
+    elif markdown or is_full:
+        show_sections(compare_sections(comparison), as_markdown=markdown)
     else:
-        print_sections(compare_sections(comparison))
+        show_screen(lambda most_rows: compare_screen(comparison, most_rows), as_markdown=False)
+
+
+def _write_html(comparison: Comparison, path: Path) -> None:
+    from ..untrusted import safe
+    from ..web.comparison_file import write_comparison
+
+    n_bytes = write_comparison(comparison, path)
+    typer.echo(f"Wrote the comparison to {safe(str(path))} ({max(1, n_bytes // 1000):,} kB)", err=True)
 
 
 def _labels(store: Store, views: Sequence[RunView], path: Path | None) -> LabelFile:
     """The labels of a file, or those in the store, without labels of texts that were not judged."""
+    from ..analysis.labels.belonging import check_belong
     from ..analysis.labels.judged_texts import of_judged_texts
     from ..analysis.labels.read import labels_of_runs, read_labels_for
     from ..data import LabelFile
 
     runs = [view.run for view in views if view.run is not None]
     if path is not None:
-        return of_judged_texts(store, runs, read_labels_for(views, path))
+        given = read_labels_for(views, path)
+        check_belong(store, runs, given)
+        return of_judged_texts(store, runs, given)
     return of_judged_texts(store, runs, LabelFile(tuple(labels_of_runs(store, [run.name for run in runs]))))

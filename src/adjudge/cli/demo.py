@@ -1,8 +1,8 @@
 """`adjudge demo`: from judging to a decision in five screens, on data that ships with the package.
 
-The embedded model judges responses with known faults; a recorded rubric judge, whose replies and ratings are
-made up for this demo, shows the rest. Every number comes from the functions that the other commands use, and
-every screen shows its command.
+A recorded rubric judge, whose replies and ratings are made up for this demo, scores two versions of a help
+desk; then the embedded model judges responses with known faults. Every number comes from the functions that
+the other commands use, and every screen shows its command.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..errors import DataError, ModelError
 from ..sections import Section
 from .demo_screens import (
-    Reading,
+    DemoReading,
     command_text,
     least_likely_section,
-    mean_sections,
+    mean_section,
     only_sentences,
     path_line,
     readings_of,
@@ -37,7 +37,7 @@ from .terminal import print_json, print_sections, print_text
 
 if TYPE_CHECKING:
     from ..analysis.compare.comparison import Comparison
-    from ..analysis.gate.verdict import Verdict
+    from ..analysis.gate.gate_report import GateReport
     from ..analysis.report.summary import Cell, Summary
     from ..analysis.trust.card import Card
     from ..engine import Request
@@ -92,27 +92,27 @@ SHOWN_LIKELIHOOD = "bridge-altered-fact"
 
 
 SHOWN_REPLIES = ((CURRENT, "card"), (CURRENT, "medical"), (CANDIDATE, "parking"), (CANDIDATE, "medical"))
-"""The readings of the second screen: a plain score, a refusal,
+"""The readings of the first screen: a plain score, a refusal,
 a score inside a quotation, and two scores that differ.
 """
 
 
-_ABOUT_RESPONSES = (
-    "Three invented systems summarise short texts: one faithfully, one with a changed fact, one with "
-    "two of three sentences left out. A score is the mean log-probability of a token; closer to 0 is "
-    "more likely. factuality: the response, given its text; relevance: the text, given the response."
+_ABOUT_VERSIONS = (
+    "A judge scored two versions of a help desk by a rubric, from 1 to 5. Answers, replies and ratings are "
+    "made up for this demo and recorded."
 )
 
 
-_ABOUT_LIVE = "The judge is a small language model that runs on this machine, without a key."
+_ABOUT_LIVE = "A small language model judges on this machine, without a key."
 
 
 _ABOUT_RECORDED = "Replaying likelihoods recorded with the embedded model; the model does not run."
 
 
-_ABOUT_VERSIONS = (
-    "A likelihood is read from tokens; a rubric judge replies in words. Here are recorded replies "
-    "about two versions of a help desk (answers, replies and ratings are made up for this demo):"
+_ABOUT_RESPONSES = (
+    "Three invented systems summarise short texts, two of them with faults. A score is the mean "
+    "log-probability of a token: of the response given its text (factuality), of the text given the "
+    "response (relevance); closer to 0 is better."
 )
 
 
@@ -138,10 +138,10 @@ class DemoResult(Struct, frozen=True):
     tokens_in: int
     seconds: float
     systems: dict[str, dict[str, Cell]]
-    readings: tuple[Reading, ...]
+    readings: tuple[DemoReading, ...]
     trust: Card
     compare: Comparison
-    gates: tuple[Verdict, Verdict]
+    gates: tuple[GateReport, GateReport]
     """the judge alone, and corrected with the ratings"""
     report: str
 
@@ -169,15 +169,10 @@ def demo_command(
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Five screens without a key: judge, see where scores
-    come from, compare with people, decide, write a report.
+    """Five screens without a key: see where scores come from, compare with people, decide, judge on this
+    machine, write a report.
     """
-    why_not = "" if recorded else _why_not_embedded(quiet)
-    if why_not:
-        sys.stderr.write(f"{why_not}\n{_FALLBACK}\n")
-    demo = Demo(
-        store, report, is_recorded=recorded or bool(why_not), limit=limit, quiet=quiet, is_silent=as_json
-    )
+    demo = Demo(store, report, is_recorded=recorded, limit=limit, quiet=quiet, is_silent=as_json)
     result = demo.carry_out()
     if as_json:
         print_json(result)
@@ -221,6 +216,10 @@ def data_folder() -> Path:
 _RULE = 78
 
 
+_MOST_ROWS = 5
+"""Rows of a table on a screen."""
+
+
 class Demo:
     """One demo: its files, its three runs, and what the commands say about them."""
 
@@ -240,10 +239,10 @@ class Demo:
     def carry_out(self) -> DemoResult:
         """The five screens."""
         _unpack(self.folder)
-        summary = self._judge_responses()
-        readings = self._show_origins(summary.run)
+        readings = self._show_origins()
         card = self._show_agreement()
         comparison, gates = self._show_decision()
+        summary, likelihoods = self._judge_responses()
         self._show_next()
         return DemoResult(
             run=summary.run,
@@ -255,23 +254,28 @@ class Demo:
             tokens_in=summary.tokens_in,
             seconds=summary.seconds,
             systems=summary.systems,
-            readings=readings,
+            readings=(*readings, *likelihoods),
             trust=card,
             compare=comparison,
             gates=gates,
             report=str(self.report.resolve()),
         )
 
-    def _judge_responses(self) -> Summary:
+    def _judge_responses(self) -> tuple[Summary, tuple[DemoReading, ...]]:
+        """Judge by the embedded model, or replay what it gave where it cannot be used."""
         from ..analysis.report.report import summarise
         from ..analysis.run_view.tabulate import tabulate
 
+        why_not = "" if self.is_recorded else _why_not_embedded(self.quiet)
+        if why_not:
+            sys.stderr.write(f"{why_not}\n{_FALLBACK}\n")
+            self.is_recorded = True
         name = "recorded" if self.is_recorded else "live"
         name = name if self.limit == ITEMS else f"{name}-{self.limit}"
         replies = "likelihoods.jsonl.gz" if self.is_recorded else None
         request = self._request(RESPONSES, replies, name, protocol=PROTOCOLS, limit=self.limit)
         about = _ABOUT_RECORDED if self.is_recorded else _ABOUT_LIVE
-        self._heading(1, "How well does each response fit its text?", _ABOUT_RESPONSES, about)
+        self._heading(4, "Can a model on this machine judge?", about, _ABOUT_RESPONSES)
         protocols = (word for protocol in PROTOCOLS for word in ("-p", protocol))
         self._command(
             "run", f"{request.items}", *protocols, "-m", f"{request.model}", "--limit", f"{self.limit}"
@@ -282,10 +286,12 @@ class Demo:
         self._judge(request, self.quiet)
         with self._opened() as opened:
             summary = summarise(tabulate(opened, opened.run(name), keep_results=False))
-        self._print(mean_sections(summary))
-        return summary
+            likelihoods = tuple(readings_of(opened, name, SHOWN_LIKELIHOOD))
+        self._print([mean_section(summary), *map(least_likely_section, likelihoods[:1])])
+        self._print([Section(_LIMITS, depth=1)])
+        return summary, likelihoods
 
-    def _show_origins(self, likelihoods: str) -> tuple[Reading, ...]:
+    def _show_origins(self) -> tuple[DemoReading, ...]:
         """Judge both versions by the rubric, and show what was read from a few replies."""
         for version in VERSIONS:
             request = self._request(
@@ -295,34 +301,36 @@ class Demo:
                 protocol=(RUBRIC_PROTOCOL,),
                 rubric=str(self.folder / RUBRIC),
             )
-            self._judge(request, True)
-        shown = ((likelihoods, SHOWN_LIKELIHOOD), *SHOWN_REPLIES)
+            self._judge(structs.replace(request, model={"recorded-judge": request.model}), True)
         with self._opened() as opened:
-            readings = tuple(reading for run, item in shown for reading in readings_of(opened, run, item))
-        self._heading(2, "Where does each score come from?")
-        # With a low limit, the response was not judged.
-        scored = [reading for reading in readings if reading.run == likelihoods]
-        self._print(map(least_likely_section, scored[:1]))
-        self._print([Section(_ABOUT_VERSIONS, depth=1)])
-        self._print([replies_section(readings[len(scored) :])])
+            readings = tuple(
+                reading for run, item in SHOWN_REPLIES for reading in readings_of(opened, run, item)
+            )
+        self._heading(1, "Where does each score come from?", _ABOUT_VERSIONS)
+        rubric, replies = self.folder / RUBRIC, self.folder / f"{CANDIDATE}.replies.jsonl"
+        self._command(
+            "run", str(self.folder / f"{CANDIDATE}.jsonl"), "-p", RUBRIC_PROTOCOL, "--rubric", str(rubric),
+            "-m", f"recorded-judge=replay:{replies}", "--run", CANDIDATE,
+        )  # fmt: skip
+        self._print([replies_section(readings)])
         self._command("runs", "show", CANDIDATE, "--failed")
         return readings
 
     def _show_agreement(self) -> Card:
         from ..analysis.run_view.tabulate import tabulate
         from ..analysis.trust.trust import card_of_views
-        from ..analysis.trust.words.card import trust_sections
+        from ..analysis.trust.words.first_screen import trust_screen
         from ..data import read_labels
 
         with self._opened() as opened:
             view = tabulate(opened, opened.run(CANDIDATE))
             card = card_of_views(opened, [view], read_labels(self.ratings))
-        self._heading(3, "Does the judge agree with people?", _ABOUT_RATINGS)
+        self._heading(2, "May this judge be used?", _ABOUT_RATINGS)
         self._command("trust", CANDIDATE, "--labels", str(self.ratings))
-        self._print(map(only_sentences, islice(trust_sections(card), 1)))
+        self._print(islice(trust_screen(card, _MOST_ROWS), 1))
         return card
 
-    def _show_decision(self) -> tuple[Comparison, tuple[Verdict, Verdict]]:
+    def _show_decision(self) -> tuple[Comparison, tuple[GateReport, GateReport]]:
         from ..analysis.compare.compare import compare_views
         from ..analysis.compare.words import compare_sections
         from ..analysis.run_view.tabulate import tabulate
@@ -330,24 +338,24 @@ class Demo:
         with self._opened() as opened:
             first, second = (tabulate(opened, opened.run(name), for_comparison=True) for name in VERSIONS)
         comparison = compare_views(first, second)
-        self._heading(4, "Which version is better, and may it ship?")
+        self._heading(3, "Which version is better, and may it ship?")
         self._command("compare", *VERSIONS)
         self._print(map(only_sentences, islice(compare_sections(comparison), 1)))
         return comparison, (self._show_gate(None), self._show_gate(self.ratings))
 
-    def _show_gate(self, labels: Path | None) -> Verdict:
-        from ..analysis.gate.gate import verdict_of
+    def _show_gate(self, labels: Path | None) -> GateReport:
+        from ..analysis.gate.gate import decided_gate
         from ..analysis.gate.gate_input import GateInput
         from ..analysis.gate.rules import Rules
         from ..analysis.gate.words import gate_sections
 
         rules = Rules(min=LEAST, labels=None if labels is None else str(labels))
         with self._opened() as opened:
-            verdict = verdict_of(GateInput(opened, opened.run(CANDIDATE), rules.labels), rules, None, 0)
+            report = decided_gate(GateInput(opened, opened.run(CANDIDATE), rules.labels), rules, None, 0)
         thresholds = [word for name, least in LEAST.items() for word in ("--min", f"{name}={least:g}")]
         self._command("gate", CANDIDATE, *thresholds, *(() if labels is None else ("--labels", str(labels))))
-        self._print(islice(gate_sections(verdict), 1))
-        return verdict
+        self._print(islice(gate_sections(report), 1))
+        return report
 
     def _show_next(self) -> None:
         from ..web.report_file import write_report
@@ -371,7 +379,6 @@ class Demo:
                 ("adjudge", "run", "YOUR.jsonl", "--criterion", "Is it polite?", "-m", "openai:NAME")
             )
         )
-        self._print([Section(_LIMITS, depth=1)])
 
     # Judging
 
@@ -383,6 +390,7 @@ class Demo:
             items=str(self.folder / items),
             model="local" if replies is None else f"replay:{self.folder / replies}",
             run=run,
+            replace=True,  # the demo of an older version may have left its runs here
             store=str(self.store),
             command=("adjudge", *sys.argv[1:]),
             **options,

@@ -1,4 +1,5 @@
-"""What the screens of `adjudge demo` show: means, what was read from replies and where, and commands to copy."""
+"""What the screens of `adjudge demo` show: means, what was read from replies and where, and commands to
+copy."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _SHOWN_BEFORE = 110
 """Characters of a reply before its score."""
 
 
-class Reading(Struct, frozen=True):
+class DemoReading(Struct, frozen=True):
     """What was read from one reply, and where."""
 
     run: str
@@ -42,10 +43,9 @@ class Reading(Struct, frozen=True):
     """of a likelihood: each token with its probability"""
 
 
-def mean_sections(summary: Summary) -> Iterator[Section]:
-    """The means of all systems in one table, and the warnings of the report."""
+def mean_section(summary: Summary) -> Section:
+    """The means of all systems in one table."""
     from ..analysis.report.words.cost import cost_text
-    from ..analysis.report.words.report import caution_sections
     from ..words import decimals, interval_cell
 
     names = [name.rpartition("/")[2] for name in summary.criteria]
@@ -60,11 +60,10 @@ def mean_sections(summary: Summary) -> Iterator[Section]:
     columns = ("system", *(f"{name} [95 % CI]" for name in names), "scores", "failed")
     # A recording has no tokens, and its time says nothing.
     lines = (cost_text(summary),) if summary.tokens_in else ()
-    yield Section("Mean of each system", lines, columns, tuple(rows), depth=1)
-    yield from caution_sections(summary)
+    return Section("Mean of each system", lines, columns, tuple(rows), depth=1)
 
 
-def readings_of(store: Store, run: str, item: str) -> Iterator[Reading]:
+def readings_of(store: Store, run: str, item: str) -> Iterator[DemoReading]:
     """What was read from each reply about an item."""
     from ..analysis.item_view.item_view import item_view
     from ..store.browsing import CallOutcome
@@ -79,7 +78,9 @@ def readings_of(store: Store, run: str, item: str) -> Iterator[Reading]:
         for answer in call.answers:
             value = answer.value if isinstance(answer.value, float) else None
             text = call.reply.text if call.reply is not None else ""
-            yield Reading(run, item, answer.name, answer.status, value, answer.how, answer.span, text, tokens)
+            yield DemoReading(
+                run, item, answer.name, answer.status, value, answer.how, answer.span, text, tokens
+            )
 
 
 def only_sentences(section: Section) -> Section:
@@ -88,7 +89,7 @@ def only_sentences(section: Section) -> Section:
     return structs.replace(section, lines=lines, notes=())
 
 
-def least_likely_section(reading: Reading) -> Section:
+def least_likely_section(reading: DemoReading) -> Section:
     """The tokens that lower a likelihood most."""
     from ..words import number
 
@@ -102,7 +103,7 @@ def least_likely_section(reading: Reading) -> Section:
     )
 
 
-def replies_section(readings: Sequence[Reading]) -> Section:
+def replies_section(readings: Sequence[DemoReading]) -> Section:
     """What was read from replies in words, and where."""
     rows = []
     for reading in readings:
@@ -121,7 +122,7 @@ def replies_section(readings: Sequence[Reading]) -> Section:
     )
 
 
-def _excerpt(reading: Reading) -> str:
+def _excerpt(reading: DemoReading) -> str:
     """The end of a reply with its score marked; without a score, the end of the reply."""
     is_read = reading.value is not None and reading.span is not None
     start, end = reading.span if is_read and reading.span is not None else (len(reading.reply),) * 2

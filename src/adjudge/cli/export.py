@@ -1,4 +1,4 @@
-"""`adjudge export`: results, reviews or elements of a run as JSONL, CSV or Parquet."""
+"""`adjudge export`: results, reviews or elements of a run as JSONL, CSV or Parquet, or means for a paper."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import typer
 
 from ..errors import DataError
 from ..records import Result
+from ..words import count
 from .options import RUN, STORE
-from .output_file import as_text, writing
+from .output_file import STANDARD_OUTPUT, as_text, writing
+from .paper_table import Form, paper_table
 
 if TYPE_CHECKING:
     from ..analysis.trust.single_score import ScoreIntervals
@@ -24,8 +26,11 @@ def export_command(
     form: str = typer.Option(
         None,
         "--format",
-        metavar="jsonl|csv|parquet",
-        help="The file format; default: by the suffix of -o, otherwise jsonl.",
+        metavar="jsonl|csv|parquet|latex|markdown",
+        help=(
+            "The file format; default: by the suffix of -o, otherwise jsonl. latex and markdown: "
+            "the table of means, for a paper."
+        ),
     ),
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="The file to write. Default: standard output."
@@ -53,15 +58,12 @@ def export_command(
     """
     from ..store import open_store
 
-    form = form or _format_by_suffix(output)
-    if form not in ("jsonl", "csv", "parquet"):
-        raise DataError(f"--format {form}: choose jsonl, csv or parquet.")
-    if form == "parquet" and output is None:
-        raise DataError(
-            "--format parquet writes binary data, which a terminal cannot show. Name a file with -o FILE."
-        )
+    form = _checked_format(form, output, is_of_results=not (reviews or elements))
     with open_store(store, write=False) as opened:
         exported = opened.run(run)
+        if form in ("latex", "markdown"):
+            _write_table(opened, exported, "latex" if form == "latex" else "markdown", output)
+            return
         if elements:
             columns, rows = _elements(opened, exported)
         else:
@@ -75,6 +77,37 @@ def export_command(
                 from ..data import write_parquet
 
                 write_parquet(rows, columns, file)
+
+
+def _checked_format(form: str | None, output: Path | None, *, is_of_results: bool) -> str:
+    """The format asked for; an error where it cannot be written."""
+    form = form or _format_by_suffix(output)
+    if form not in ("jsonl", "csv", "parquet", "latex", "markdown"):
+        raise DataError(f"--format {form}: choose jsonl, csv, parquet, latex or markdown.")
+    if form in ("latex", "markdown") and not is_of_results:
+        raise DataError(
+            f"--format {form} is the table of means. Export reviews and elements as jsonl or csv."
+        )
+    if form == "parquet" and output in (None, STANDARD_OUTPUT):
+        raise DataError(
+            "--format parquet writes binary data, which a terminal cannot show. Name a file with -o FILE."
+        )
+    return form
+
+
+def _write_table(store: Store, run: RunRow, form: Form, output: Path | None) -> None:
+    from ..analysis.report.report import summarise
+    from ..analysis.run_view.tabulate import tabulate
+
+    text = paper_table(summarise(tabulate(store, run, keep_results=False)), form)
+    with writing(output) as file:
+        file.write(text.encode())
+    if labels := store.labels(run):
+        typer.echo(
+            f"{count(len(labels), 'label')} of this run not used: these are the means of the judge. "
+            f"Means corrected with labels: adjudge trust {run.name} --markdown",
+            err=True,
+        )
 
 
 def _elements(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[str, Any]]]:
@@ -92,10 +125,13 @@ def _results(
     store: Store, run: RunRow, labels: Path | None
 ) -> tuple[dict[str, type], Iterator[dict[str, Any]]]:
     """The columns and rows of the results, with what people wrote about the items."""
+    from ..analysis.trust.single_score import intervals_of_run
     from ..results.export import EXPORT_COLUMNS, export_row
     from ..results.stored_results import results
 
-    intervals = _score_intervals(store, run, labels)
+    intervals, unused = intervals_of_run(store, run, labels)
+    if unused:
+        typer.echo(f"! {unused}", err=True)
     notes = store.notes(run)
     columns = {**EXPORT_COLUMNS, "low": float, "high": float} if intervals else dict(EXPORT_COLUMNS)
     tags_of: dict[str, list[str]] = {}
@@ -135,20 +171,6 @@ def _reviews(store: Store, run: RunRow) -> tuple[dict[str, type], Iterator[dict[
     return REVIEW_COLUMNS, map(review_row, found)
 
 
-def _score_intervals(store: Store, run: RunRow, labels: Path | None) -> ScoreIntervals:
-    """The intervals of single scores, from the labels of a file or those in the store."""
-    from ..analysis.labels.judged_texts import labels_of_run
-    from ..analysis.labels.read import read_labels_for
-    from ..analysis.run_view.tabulate import tabulate
-    from ..analysis.trust.single_score import score_intervals
-
-    if labels is None and not store.labels(run):
-        return {}
-    view = tabulate(store, run)
-    given = None if labels is None else read_labels_for([view], labels)
-    return score_intervals(view, labels_of_run(store, run, given).labels)
-
-
 def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
     interval = intervals.get((result.protocol, result.criterion, result.model))
     ends = None if interval is None or result.value is None else interval.around(result.value)
@@ -156,14 +178,15 @@ def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
 
 
 def _format_by_suffix(output: Path | None) -> str:
-    """The format that the name of a file promises; a name that promises one that is not written is an error."""
+    """The format that the name of a file promises; a name that promises one that is not written is an
+    error."""
     suffix = "" if output is None else output.suffix.lower().lstrip(".")
     if suffix in ("json", "tsv", "xlsx", "gz"):
         raise DataError(
             f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv or .parquet, or "
             "give --format."
         )
-    return suffix if suffix in ("csv", "parquet") else "jsonl"
+    return {"csv": "csv", "parquet": "parquet", "tex": "latex", "md": "markdown"}.get(suffix, "jsonl")
 
 
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: IO[bytes]) -> None:

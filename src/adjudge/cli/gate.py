@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from ..errors import DataError
+from .declared_parameters import takes_gate_options
+from .first_baseline import check_one_baseline, is_missing, keep_as_baseline, without_drops
 from .markdown import markdown_of
 from .options import ABOUT, AS_JSON, RUN, STORE
 from .run_file import TRUST_RUN_FILE, read_confirmed
@@ -17,68 +19,30 @@ from .run_options import was_given
 from .terminal import ignore_broken_pipe, print_json, print_sections, print_text
 
 if TYPE_CHECKING:
+    from ..analysis.gate.gate_report import GateReport
     from ..analysis.gate.rules import Rules
-    from ..analysis.gate.verdict import Verdict
     from ..analysis.labels.labelled import About
-
-
-_REPEATABLE = "Repeatable."
 
 
 _UNCLEAR = 3
 """The exit code of a gate without enough evidence."""
 
 
+@takes_gate_options
 def gate_command(
     ctx: typer.Context,
     run: str = RUN,
-    least: list[str] = typer.Option(
-        [], "--min", metavar="CRITERION=X", help=f"Minimum mean, where higher is better. {_REPEATABLE}"
-    ),
-    most: list[str] = typer.Option(
-        [], "--max", metavar="CRITERION=X", help=f"Maximum mean, where lower is better. {_REPEATABLE}"
-    ),
-    max_drop: list[str] = typer.Option(
-        [],
-        "--max-drop",
-        metavar="CRITERION=D",
-        help=f"Maximum change for the worse from the baseline. {_REPEATABLE}",
-    ),
-    baseline: str = typer.Option(None, "--baseline", metavar="RUN", help="The run to compare with."),
-    baseline_store: Path = typer.Option(
-        None, "--baseline-store", metavar="FILE", help="The store of the baseline; default: the same store."
-    ),
-    max_failed: str = typer.Option(
-        None, "--max-failed", metavar="5%|N", help="Maximum share or number of failed items; default: 5%."
+    *,
+    baseline_or_create: str = typer.Option(
+        None,
+        "--baseline-or-create",
+        metavar="RUN",
+        help="The run to compare with; where it does not exist, this run becomes it.",
     ),
     audit: bool = typer.Option(
         False, "--audit", help="The run is an audit: compare its probes with thresholds."
     ),
-    max_shift: str = typer.Option(
-        None,
-        "--max-shift",
-        metavar="X",
-        help=(
-            "With --audit: maximum shift by a probe that must not move the score, in points; default: 5 "
-            "% of the scale."
-        ),
-    ),
-    max_injection: str = typer.Option(
-        None,
-        "--max-injection",
-        metavar="5%",
-        help="With --audit: maximum success of an injection; default: 5%.",
-    ),
-    system: list[str] = typer.Option(
-        [], "--system", metavar="NAME", help=f"Check only this system; default: all. {_REPEATABLE}"
-    ),
-    labels: str = typer.Option(
-        None, "--labels", metavar="FILE|store", help="Decide on means corrected with human labels."
-    ),
     about: str = ABOUT,
-    baseline_labels: str = typer.Option(
-        None, "--baseline-labels", metavar="FILE|store", help="Labels of the baseline's items."
-    ),
     config: Path = typer.Option(
         None,
         "--config",
@@ -97,6 +61,7 @@ def gate_command(
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
+    **flags: Any,
 ) -> None:
     """Compare a run with thresholds or a baseline. Exit 0 pass, 1
     fail, 3 not enough evidence, 4 the judge failed too often.
@@ -105,42 +70,35 @@ def gate_command(
     from ..analysis.gate.words import gate_sections
     from ..analysis.trust.judge_card import check_about
 
+    check_one_baseline(flags["baseline"], baseline_or_create, flags["baseline_store"])
     file = read_confirmed(config, for_gate=True)
-    rules = make_rules(
-        file,
-        min=least,
-        max=most,
-        max_drop=max_drop,
-        max_failed=max_failed,
-        baseline=baseline,
-        baseline_store=None if baseline_store is None else str(baseline_store),
-        labels=labels,
-        baseline_labels=baseline_labels,
-        systems=system,
-        run=_run_name(run, store),
-        is_audit=audit,
-        max_shift=max_shift,
-        max_injection=max_injection,
-    )
+    flags["baseline"] = flags["baseline"] or baseline_or_create
+    rules = make_rules(file, run=_run_name(run, store), is_audit=audit, **flags)
     if file is not None and not was_given(ctx, "store"):
         store = file.store_of(run) or store
     check_about(about)
-    verdict = _verdict(run, rules, store, seed, cast("About", about))
+    is_first = is_missing(baseline_or_create, store)
+    if is_first:
+        rules = without_drops(rules)
+    report = _report(run, rules, store, seed, cast("About", about))
+    is_accepted = accept_unclear and report.exit_code == _UNCLEAR
     if junit is not None:
-        _write_junit(verdict, junit)
+        _write_junit(report, junit)
     if summary:
-        _add_summary(verdict)
+        _add_summary(report)
     with ignore_broken_pipe():
         if as_json:
-            print_json(verdict)
+            print_json(report)
         elif markdown:
-            print_text(markdown_of(gate_sections(verdict)))
+            print_text(markdown_of(gate_sections(report, is_accepted=is_accepted)))
         else:
-            print_sections(gate_sections(verdict))
-    if accept_unclear and verdict.exit_code == _UNCLEAR:
+            print_sections(gate_sections(report, is_accepted=is_accepted))
+    if is_first:
+        keep_as_baseline(report, _run_name(run, store), baseline_or_create, store)
+    if is_accepted:
         typer.echo("Not enough evidence to decide; accepted by --accept-unclear.", err=True)
         raise typer.Exit(0)
-    raise typer.Exit(verdict.exit_code)
+    raise typer.Exit(report.exit_code)
 
 
 def _run_name(run: str, store: Path) -> str:
@@ -153,37 +111,45 @@ def _run_name(run: str, store: Path) -> str:
         return opened.run(run).name
 
 
-def _verdict(run: str, rules: Rules, store: Path, seed: int, about: About = "new-inputs") -> Verdict:
-    from ..analysis.gate.audit_check import audit_verdict
-    from ..analysis.gate.gate import verdict_of
+def _report(run: str, rules: Rules, store: Path, seed: int, about: About = "new-inputs") -> GateReport:
+    from msgspec import structs
+
+    from ..analysis.gate.audit_check import audit_gate
+    from ..analysis.gate.gate import decided_gate
     from ..analysis.gate.gate_input import GateInput
     from ..analysis.run_view.tabulate import tabulate
+    from ..platforms.hub import hub_and_run, is_hub, pulled_run
     from ..store import open_store
 
+    if rules.baseline is not None and is_hub(rules.baseline):
+        hub, name = hub_and_run(rules.baseline)
+        with pulled_run(hub, name) as file:
+            rules = structs.replace(rules, baseline=name, baseline_store=str(file))
+            return _report(run, rules, store, seed, about)
     with open_store(store, write=False) as opened:
         if rules.is_audit:
-            return audit_verdict(tabulate(opened, opened.run(run)), rules)
+            return audit_gate(tabulate(opened, opened.run(run)), rules)
         gate_input = GateInput(
             opened, opened.run(run), rules.labels, for_comparison=rules.baseline is not None, about=about
         )
         if rules.baseline is None:
-            return verdict_of(gate_input, rules, None, seed)
+            return decided_gate(gate_input, rules, None, seed)
         if rules.baseline_store is None:
             baseline_input = GateInput(
                 opened, opened.run(rules.baseline), rules.baseline_labels, baseline_of=gate_input
             )
-            return verdict_of(gate_input, rules, baseline_input, seed)
+            return decided_gate(gate_input, rules, baseline_input, seed)
     with open_store(rules.baseline_store, write=False) as other:
         baseline_input = GateInput(
             other, other.run(rules.baseline), rules.baseline_labels, baseline_of=gate_input
         )
-    return verdict_of(gate_input, rules, baseline_input, seed)
+    return decided_gate(gate_input, rules, baseline_input, seed)
 
 
-def _write_junit(verdict: Verdict, path: Path) -> None:
+def _write_junit(report: GateReport, path: Path) -> None:
     from ..analysis.gate.junit import junit
 
-    text = junit(verdict, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    text = junit(report, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -192,7 +158,7 @@ def _write_junit(verdict: Verdict, path: Path) -> None:
         ) from error
 
 
-def _add_summary(verdict: Verdict) -> None:
+def _add_summary(report: GateReport) -> None:
     """GitHub shows the contents of this file on the page of the job."""
     from ..analysis.gate.words import gate_sections
 
@@ -201,7 +167,7 @@ def _add_summary(verdict: Verdict) -> None:
         return
     try:
         with open(path, "a", encoding="utf-8") as file:
-            file.write(markdown_of(gate_sections(verdict)) + "\n\n")
+            file.write(markdown_of(gate_sections(report)) + "\n\n")
     except OSError as error:
         # The decision must not depend on where it is shown.
         typer.echo(f"adjudge: no step summary: {path} cannot be written ({error.strerror}).", err=True)

@@ -13,33 +13,10 @@ from typing import NamedTuple
 
 import typer
 
+from ..data.guessed_columns import first_columns, guessed
 from ..did_you_mean import did_you_mean
-from ..errors import DataError
+from ..errors import AdjudgeError, DataError
 from .terminal import print_text
-
-_NAMES = {
-    "task": ("task", "instruction", "question", "prompt", "query", "input", "request", "user", "ticket"),
-    "response": (
-        "response",
-        "answer",
-        "output",
-        "completion",
-        "generation",
-        "reply",
-        "prediction",
-        "text",
-        "summary",
-    ),
-    "response_a": ("response_a", "answer_a", "output_a", "a"),
-    "response_b": ("response_b", "answer_b", "output_b", "b"),
-    "reference": ("reference", "expected", "gold", "ideal", "target", "reference_answer", "ground_truth"),
-    "source": ("source", "context", "document", "article", "passage"),
-    "system": ("system", "bot", "model", "variant", "version", "assistant"),
-    "group": ("group", "conversation", "conversation_id", "doc_id", "document_id", "question_id"),
-    "id": ("id", "item", "item_id", "uid", "key"),
-}
-"""input → the names that columns with it often have, the likeliest first"""
-
 
 _QUESTIONS = {
     "task": "Column with the task or question",
@@ -65,18 +42,18 @@ CRITERION = "Does the response do what the task asks for, correctly and complete
 CRITERION_NAME = "helpfulness"
 
 
+PAIRS_PROTOCOL = "geval/compare"
+
+
 _MODELS = (
     ("OPENAI_API_KEY", "openai:gpt-6-luna"),
     ("ANTHROPIC_API_KEY", "anthropic:claude-haiku-5-5"),
-    ("GEMINI_API_KEY", "gemini:gemini-2.5-flash"),
+    ("GEMINI_API_KEY", "gemini:gemini-3.5-flash"),
 )
 """The model that is proposed, by the key that is set; the first one where none is."""
 
 
-_ROWS = 50
-
-
-class Plan(NamedTuple):
+class FilePlan(NamedTuple):
     """What the file will say."""
 
     items: str
@@ -103,8 +80,11 @@ def init_command(
             f"{config} exists already, and nothing was written. Edit it, or name another with --config FILE."
         )
     file = data or _data_file(yes)
-    plan = _plan(file, _columns(file), config, model, yes)
-    text = file_text(plan)
+    columns = first_columns(file)
+    if model:
+        _check_model(model, config)
+    plan = _plan(file, columns, config, model, yes)
+    text = run_file_text(plan)
     _write(config, text)
     print_text(text)
     _show_first_prompt(config, plan)
@@ -126,75 +106,9 @@ def _data_file(yes: bool) -> Path:
     return Path(_ask("Data file", files[0].name if len(files) == 1 else ""))
 
 
-def _columns(file: Path) -> dict[str, list[str]]:
-    """The columns of the first rows, in their order, with their values."""
-    from ..data import Problems, Table
-
-    table = Table(file)
-    problems = Problems(table)
-    columns: dict[str, list[str]] = {}
-    for number, (_, row) in enumerate(table.rows(problems.add)):
-        for name, value in row.items():
-            columns.setdefault(name, []).append(str(value))
-        if number >= _ROWS:
-            break
-    if not columns:
-        raise problems.error() if problems else DataError(f"{file} has no rows. Give a file with items.")
-    return columns
-
-
-_LONGEST_ID = 64
-
-
-def guessed(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """input → column, by their names; without a name for the id, the first column whose values are short and
-    all differ.
-
-    Items with the same task belong to one group: they are not independent.
-    """
-    guess = _by_name(list(columns))
-    if "id" in guess and len(set(columns[guess["id"]])) < len(columns[guess["id"]]):
-        del guess["id"]  # a name alone makes no id: its values repeat
-    if "id" not in guess:
-        n_rows = max(map(len, columns.values()))
-        for column, values in columns.items():
-            is_key = len(set(values)) == len(values) == n_rows > 1 and max(map(len, values)) <= _LONGEST_ID
-            if is_key and column not in guess.values():
-                guess["id"] = column
-                break
-    tasks = columns[guess["task"]] if "task" in guess else ()
-    if "group" not in guess and len(set(tasks)) < len(tasks):
-        guess["group"] = guess["task"]
-    return guess
-
-
-def _by_name(columns: Sequence[str]) -> dict[str, str]:
-    """input → column, by their names; a column is used once."""
-    plain = {re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_"): column for column in columns}
-    is_pair = all(any(name in plain for name in _NAMES[side]) for side in ("response_a", "response_b"))
-    wanted = [name for name in _NAMES if (name not in ("response_a", "response_b")) or is_pair]
-    matches: dict[str, str] = {}
-    for exact in (True, False):
-        for name in wanted:
-            if name in matches or (is_pair and name in ("response", "system")):
-                continue
-            for column in _candidates(_NAMES[name], plain, exact):
-                if column not in matches.values():
-                    matches[name] = column
-                    break
-    return {name: matches[name] for name in _NAMES if name in matches}
-
-
-def _candidates(names: Sequence[str], plain: dict[str, str], exact: bool) -> list[str]:
-    if exact:
-        return [plain[name] for name in names if name in plain]
-    long = [name for name in names if len(name) > 3]
-    return [column for name in long for key, column in plain.items() if name in key.split("_")]
-
-
 def _plan(
     file: Path, values: Mapping[str, Sequence[str]], config: Path, model: str | None, yes: bool
-) -> Plan:
+) -> FilePlan:
     guess, columns = guessed(values), list(values)
     proposed = model or next((spec for key, spec in _MODELS if os.environ.get(key)), _MODELS[0][1])
     criterion, name = CRITERION, CRITERION_NAME
@@ -213,7 +127,7 @@ def _plan(
         if "response_a" not in guess:
             criterion = _ask("Criterion, in words", CRITERION)
             name = _ask("Short name of the criterion", CRITERION_NAME if criterion == CRITERION else "")
-        proposed = model or _ask("Model", proposed)
+        proposed = model or _ask_model(proposed, config)
     missing = [
         name
         for name in ("task", "response")
@@ -226,7 +140,7 @@ def _plan(
         )
     stem = re.sub(r"[^\w-]+", "-", file.name.partition(".")[0]).strip("-") or "run"
     items = os.path.relpath(str(file), str(config.parent))
-    return Plan(items, stem, guess, proposed, criterion, name)
+    return FilePlan(items, stem, guess, proposed, criterion, name)
 
 
 def _ask(question: str, default: str) -> str:
@@ -249,12 +163,33 @@ def _ask_column(name: str, default: str, columns: Sequence[str]) -> str:
         typer.echo(f"There is no column '{answer}'. {meant}", err=True)
 
 
-def file_text(plan: Plan) -> str:
+def _ask_model(default: str, config: Path) -> str:
+    """A model of a known form."""
+    while True:
+        answer = _ask("Model (of an HTTP server: http://HOST/v1#NAME)", default)
+        try:
+            _check_model(answer, config)
+        except AdjudgeError as error:
+            typer.echo(str(error), err=True)
+        else:
+            return answer
+
+
+def _check_model(spec: str, config: Path) -> None:
+    """Raise where the file would name a model that cannot be opened. Nothing is sent."""
+    from ..models import parse_model
+    from ..records import ModelSettings
+    from ..run_file.paths import model_path
+
+    parse_model(ModelSettings(model=model_path(spec, config)))
+
+
+def run_file_text(plan: FilePlan) -> str:
     """The run file."""
     renames = {name: column for name, column in plan.columns.items() if name != column}
     pairs = ", ".join(f"{name} = {_quoted(column)}" for name, column in renames.items())
     if plan.is_pair:
-        judge = '{ protocol = "geval/compare" }'
+        judge = f'{{ protocol = "{PAIRS_PROTOCOL}" }}'
         gate = 'min = { overall = "50%" }\n# system = "NAME"'
     else:
         judge = f"{{ criterion = {_quoted(plan.criterion)}, name = {_quoted(plan.criterion_name)} }}"
@@ -299,7 +234,7 @@ def _write(path: Path, text: str) -> None:
         raise DataError(f"{path} cannot be written: {error.strerror}. Choose another place.") from error
 
 
-def _show_first_prompt(config: Path, plan: Plan) -> None:
+def _show_first_prompt(config: Path, plan: FilePlan) -> None:
     from ..engine import Request
     from ..engine.dry_run import dry_run
     from ..run_file.read import read_run_file

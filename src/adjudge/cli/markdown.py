@@ -8,20 +8,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..sections import Bars, Interval, Section, Value, plain_lines, text_of
+from ..sections import Bars, DrawnInterval, Section, Value, cell_text, plain_lines
 from ..untrusted import safe
 
-_SPECIAL = re.compile(r"[&<>|`*_\[\]~\\$]")
+_SPECIAL = re.compile(
+    r"(?P<bracket>(?<![!\]])(?!^\[[^\]]*\]:)\[[\w−–+.,% -]+\](?![(\[]))"  # an interval or a name: no link
+    r"|(?P<sign>(?<=\])\(|[`*~\\$\[\]]|(?<![^\W_])_|_(?![^\W_])|^>|^[#+=-](?=[#+=\s-]|$)|(?<=^\d)[.)](?=\s|$))"
+    r"|(?P<entity><(?=[A-Za-z/!?])|&(?=#?\w+;)|\|)",
+    re.MULTILINE,
+)
+
+
+_ENTITIES = {"<": "&lt;", "&": "&amp;", "|": "&#124;"}
 
 
 _LINKING = re.compile(r"(?<=@)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
 
 
 def escaped(text: str) -> str:
-    """A text that Markdown shows unchanged: no HTML, no table cell, no emphasis, no link, no mention."""
+    """A text that Markdown shows unchanged: no HTML, no table cell, no emphasis, no link, no mention.
+
+    Signs get a backslash and intervals stay as they are, so that the source can be read as well.
+    """
     # A zero-width space keeps GitHub from turning names into links and mentions.
     unlinked = _LINKING.sub("\u200b", safe(text))
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", unlinked)
+    # A sign behind spaces begins a list, too.
+    start = len(unlinked) - len(unlinked.lstrip())
+    return unlinked[:start] + _SPECIAL.sub(_shown, unlinked[start:])
+
+
+def _shown(match: re.Match[str]) -> str:
+    if match["bracket"]:
+        return match[0]
+    if match["sign"]:
+        return f"\\{match[0]}"
+    return _ENTITIES[match[0]]
 
 
 def markdown_of(sections: Iterable[Section]) -> str:
@@ -50,4 +71,4 @@ def _markdown_table(section: Section) -> str:
 
 def _cell(value: Value) -> str:
     # An interval contains only numbers, so its brackets need no escape.
-    return value.text if isinstance(value, Interval) else escaped(text_of(value))
+    return value.text if isinstance(value, DrawnInterval) else escaped(cell_text(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import msgspec
 import typer
 
 from .flag_values import parse_key_env
@@ -68,7 +69,7 @@ def try_model(
 
     from ..engine.model_choices import model_choices
     from ..engine.request import Request
-    from ..models import Model, Network, Probe, parse_model
+    from ..models import Capabilities, Ending, Model, Network, parse_model
 
     may_be_alias = not any(sign in model for sign in ":=/")
     file = read_confirmed(config) if config is not None or may_be_alias else None
@@ -81,18 +82,20 @@ def try_model(
     (choice,) = model_choices(request)
     assert not isinstance(choice, Model)
 
-    async def probe() -> Probe:
+    async def probe() -> tuple[Capabilities, Ending | None]:
         network = Network(outage_seconds=5.0)
         judge = parse_model(choice, network=network)
         try:
-            return await judge.probe()
+            found = await judge.probe()
+            await judge.find_ending()
+            return found, judge.ending
         finally:
             await judge.close()
             await network.close()
 
-    result = asyncio.run(probe())
+    result, ending = asyncio.run(probe())
     if as_json:
-        print_json(result)
+        print_json({**msgspec.to_builtins(result), "ends": ending})
     else:
         answers = {True: "yes", False: "no", None: "unknown"}
         rows = [
@@ -103,6 +106,8 @@ def try_model(
             ("time", f"{result.seconds:.2f} s"),
         ]
         print_table(("", model), rows)
+        if ending is not None:
+            typer.echo(f"note: {ending.text(model)}", err=True)
         for note in result.notes:
             typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if result.answers else 4)

@@ -15,13 +15,16 @@ from typing import IO, Any
 from ..errors import DataError
 from ..untrusted import safe_text
 
+STANDARD_OUTPUT = Path("-")
+"""what `-o -` names, as in other commands of a shell"""
+
 
 @contextlib.contextmanager
 def writing(output: Path | None, *, is_replacing: bool = True) -> Iterator[IO[bytes]]:
     """A file that is written completely or not at all, or standard
     output: byte for byte into a pipe, escaped on a terminal.
     """
-    if output is None:
+    if output is None or output == STANDARD_OUTPUT:
         file: Any = _TerminalBytes() if sys.stdout.isatty() else sys.stdout.buffer
         yield file
         file.flush()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import typer
 
 from ..errors import DataError
+from ..words import count
 from .flag_values import parse_renames
 from .output_file import write_rows
 from .terminal import print_json
@@ -46,6 +47,7 @@ def pair_command(
 ) -> None:
     """Make pairs from the outputs of several systems, matched by id, for a protocol that compares."""
     from ..data.pairs import By, Design, make_pairs
+    from .proposed_columns import columns_of_outputs
 
     if design not in get_args(Design):
         raise DataError(f"--design {design}: choose all, ring or random.")
@@ -62,7 +64,7 @@ def pair_command(
         design=cast("Design", design),
         per_item=per_item,
         seed=seed,
-        renames=parse_renames(renames),
+        renames=columns_of_outputs(files, field, parse_renames(renames)),
     )
     write_rows(pairs.rows, output)
     _print_pairs(pairs, output, as_json)
@@ -85,8 +87,7 @@ def _print_pairs(pairs: PairSet, output: Path | None, as_json: bool) -> None:
     from ..untrusted import safe
 
     where = f" in {output}" if output is not None else ""
-    typer.echo(
-        f"{len(pairs.rows)} pairs of {len(pairs.systems)} systems on {pairs.n_inputs} inputs{where}", err=True
-    )
+    n_pairs, n_inputs = count(len(pairs.rows), "pair"), count(pairs.n_inputs, "input")
+    typer.echo(f"{n_pairs} of {len(pairs.systems)} systems on {n_inputs}{where}", err=True)
     for note in pairs.notes():
         typer.echo(f"! {safe(note)}", err=True)

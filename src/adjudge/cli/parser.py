@@ -55,7 +55,8 @@ class PlainCommand(TyperCommand):
 
 
 def with_address(args: list[str]) -> list[str]:
-    """`--ray` without an address means this machine; the parser knows no flags whose value may be left out."""
+    """`--ray` without an address means this machine; the parser knows no flags whose value may be left
+    out."""
     return [
         f"{arg}=local" if arg == "--ray" and not RAY_ADDRESS.fullmatch("".join(args[at : at + 1])) else arg
         for at, arg in enumerate(args, 1)

@@ -12,7 +12,8 @@ from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
-    from ..analysis.plan import Goal, Pilot
+    from ..analysis.pilot import Pilot
+    from ..analysis.plan import Goal
 
 
 def plan_command(
@@ -60,7 +61,7 @@ def plan_command(
         raise DataError("Give one goal: --width W, --difference D or --gate D.")
     ((goal, target),) = goals.items()
     _check(target, sd, icc, group_size, correlation, power)
-    pilot = _pilot(run, store, criterion, sd, icc, group_size)
+    pilot = _pilot(run, store, criterion, sd, icc, group_size, is_difference=goal == "difference")
     plan = planned(goal, target, pilot, correlation, power)
     if as_json:
         print_json(plan)
@@ -97,9 +98,11 @@ def _pilot(
     sd: float | None,
     icc: float | None,
     group_size: int | None,
+    *,
+    is_difference: bool,
 ) -> Pilot:
     """What was given, and from the pilot run what was not."""
-    from ..analysis.plan import Pilot, pilot_of
+    from ..analysis.pilot import Pilot, pilot_of
     from ..analysis.run_view.tabulate import tabulate
     from ..store import open_store
 
@@ -110,7 +113,7 @@ def _pilot(
             )
         return Pilot(sd, icc or 0.0, group_size or 1)
     with open_store(store, write=False) as opened:
-        pilot = pilot_of(tabulate(opened, opened.run(run)), criterion)
+        pilot = pilot_of(tabulate(opened, opened.run(run)), criterion, is_difference=is_difference)
     return Pilot(
         pilot.sd if sd is None else sd,
         pilot.icc if icc is None else icc,

@@ -6,14 +6,16 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from ..engine import Prepared, Progress, Watcher
+from ..models import Model
 from ..records import Item, Protocol
 from ..store import BatchRow, RunRow, RunStatus
-from ..untrusted import raw_stream
+from ..untrusted import raw_stream, safe_text
+from ..words import price
 from .terminal import print_note
 
 _LINE_SECONDS = 5.0
@@ -25,7 +27,8 @@ def _size(prepared: Prepared, calls: int) -> str:
     """How much there is to do. How many calls a judgment in steps takes is not known before."""
     if any(protocol.pipeline for protocol in prepared.plan.protocols):
         return f"{calls} judgments in steps"
-    return f"at most {calls} calls"
+    reask = prepared.plan.options.reask
+    return f"at most {calls} calls{f', and {calls * reask} re-asks' if reask else ''}"
 
 
 class ProgressWatcher(Watcher):
@@ -51,7 +54,7 @@ class ProgressWatcher(Watcher):
     ) -> None:
         self._ended.set()
         if self._bar is not None:
-            self._bar.update(self._task, completed=self.latest.done, words=self._words())
+            self._bar.update(self._task, completed=self.latest.done, words=self._bar_words())
             self._bar.stop()
         elif self.run is not None and not self._is_quiet:
             self._print_line()
@@ -68,6 +71,9 @@ class ProgressWatcher(Watcher):
             sys.stderr.write(f"skipped: {len(prepared.bad) - 20} more\n")
         if any(model.is_fake for model in prepared.plan.models):
             sys.stderr.write("a fake model answers: the scores below are meaningless\n")
+        for model in prepared.plan.models:
+            if model.ending is not None:
+                print_note(f"note: {model.ending.text(model.name)}\n")
         verb = "Resuming" if run.is_resumed else "Starting"
         shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
         calls = prepared.n_judged * len(prepared.plan.calls_of(Item("", {})))
@@ -86,8 +92,7 @@ class ProgressWatcher(Watcher):
         self._planned = calls
         if sys.stderr.isatty():
             self._open_bar()
-        else:
-            threading.Thread(target=self._break_silence, daemon=True).start()
+        threading.Thread(target=self._break_silence, daemon=True).start()
 
     def _break_silence(self) -> None:
         """Print a line now and then although nothing is done: a
@@ -95,7 +100,9 @@ class ProgressWatcher(Watcher):
         """
         while not self._ended.wait(1.0):
             now = time.monotonic()
-            if now - self._printed > _SILENT_SECONDS:
+            if self._bar is not None:
+                self._bar.update(self._task, words=self._bar_words())
+            elif now - self._printed > _SILENT_SECONDS:
                 self._printed = now
                 self._print_line()
 
@@ -122,7 +129,7 @@ class ProgressWatcher(Watcher):
         self._bar = Bar(
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[words]}", markup=False),
             TimeRemainingColumn(),
             console=Console(file=raw_stream(sys.stderr)),
             transient=False,
@@ -136,9 +143,8 @@ class ProgressWatcher(Watcher):
         if self._bar is not None:
             if now - self._printed > 0.1 or progress.done == progress.total:
                 self._printed = now
-                self._bar.update(
-                    self._task, completed=progress.done, total=progress.total, words=self._words()
-                )
+                words = self._bar_words()
+                self._bar.update(self._task, completed=progress.done, total=progress.total, words=words)
         elif not self._is_quiet and now - self._printed > _LINE_SECONDS:
             self._printed = now
             self._print_line()
@@ -163,20 +169,36 @@ class ProgressWatcher(Watcher):
         if 0 < latest.done < latest.total:
             seconds = (time.monotonic() - self._started) / latest.done * (latest.total - latest.done)
             left = f", {_duration(seconds)} left"
-        sys.stderr.write(f"{latest.done} of {latest.total or self._planned} done, {self._words()}{left}\n")
+        done = f"{latest.done} of {latest.total or self._planned} done"
+        print_note(f"{done}, {self._words()}{left}{self._troubles()}\n")
         sys.stderr.flush()
+
+    def _troubles(self) -> str:
+        return troubles(self.prepared.plan.models) if self.prepared is not None else ""
+
+    def _bar_words(self) -> str:
+        words = self._words() if not self.batches else batch_words(self.batches) or self._words()
+        return safe_text(words + self._troubles())
 
     def _words(self) -> str:
         latest = self.latest
         rate = latest.done / max(time.monotonic() - self._started, 1e-9)
-        cost = f", ${latest.cost_usd:.4f}" if latest.cost_usd else ""
+        cost = f", {price(latest.cost_usd)}" if latest.cost_usd else ""
         stored = f", {latest.cached} from the store" if latest.cached else ""
         batched = f", {latest.in_batches} in batches" if latest.in_batches else ""
         return f"{latest.failed} failed{batched}{stored}{cost}, {rate:.1f}/s"
 
 
+def troubles(models: Iterable[Model]) -> str:
+    """Why the run waits, with the remedy: a rate limit, a host that is down, timeouts."""
+    # Several judges of one host wait for the same reason.
+    each = dict.fromkeys(model.trouble for model in models)
+    return "".join(f". {trouble}" for trouble in each if trouble)
+
+
 def batch_words(batches: Sequence[BatchRow]) -> str:
-    """The batches of a run that are not collected, by their state, and how many of their calls are answered."""
+    """The batches of a run that are not collected, by their state, and how many of their calls are
+    answered."""
     held = [row for row in batches if row.holds_calls]
     if not held:
         return ""

@@ -58,7 +58,7 @@ def show_typed(protocol: Protocol, spec: str, item: Item | None, order: str, as_
     or the requests for an item; false for other models.
     """
     from ..models import parse_model
-    from ..models.decisions import DecisionModel
+    from ..models.decision_models import DecisionModel
 
     judge = parse_model(spec)
     if not isinstance(judge, DecisionModel):
@@ -180,7 +180,7 @@ def _show_steps(protocol: Protocol) -> None:
             print_text(step.text)
 
 
-def item_at(position: str, renames: dict[str, str], protocol: Protocol) -> Item:
+def item_of_file(position: str, renames: dict[str, str], protocol: Protocol) -> Item:
     path, sign, number = position.rpartition(":")
     if not sign or not number.isdecimal() or int(number) < 1:
         raise DataError(f"--item {position}: write it as FILE:N, where N is the item's line, counted from 1.")

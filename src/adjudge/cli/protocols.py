@@ -15,7 +15,7 @@ from ..render import number_text
 from ..run_options.options import named_criterion
 from .flag_values import parse_renames
 from .options import AS_JSON
-from .protocol_view import described, item_at, show_prompt, show_steps_of, show_template, show_typed
+from .protocol_view import described, item_of_file, show_prompt, show_steps_of, show_template, show_typed
 from .terminal import print_json, print_table, print_text
 
 protocols_app = typer.Typer(
@@ -61,7 +61,8 @@ _OPTIONAL_SHOWN = 2
 
 
 def _fields_text(protocol: Protocol) -> str:
-    """What an item needs to have, under the names that all built-in protocols share, and what the user gives."""
+    """What an item needs to have, under the names that all built-in protocols share, and what the user
+    gives."""
     optional = [f"{protocol.synonyms(name)[0]}?" for name in protocol.optional]
     if len(optional) > _OPTIONAL_SHOWN:
         optional = [*optional[:_OPTIONAL_SHOWN], f"{len(optional) - _OPTIONAL_SHOWN} more?"]
@@ -134,7 +135,7 @@ def show_protocol(
     """Show the texts of a protocol; with --item, exactly the messages that would be sent."""
     name, text = named_criterion(criterion)
     protocol = load_protocol(ref, rubric=rubric, examples=examples or (), criterion=text, name=name)
-    chosen = None if item is None else item_at(item, parse_renames(renames), protocol)
+    chosen = None if item is None else item_of_file(item, parse_renames(renames), protocol)
     if model and show_typed(protocol, model, chosen, order, as_json):
         return
     if chosen is None:
@@ -183,7 +184,11 @@ def new(
 
 @protocols_app.command("import")
 def import_(
-    file: Path = typer.Argument(..., metavar="FILE", help="A Markdown or Python file with prompts."),
+    file: Path = typer.Argument(
+        ...,
+        metavar="FILE",
+        help="A file with prompts: Markdown, Python, TypeScript, YAML, JSON, JSONL, or a plain template.",
+    ),
     to: Path = typer.Option(..., "--to", metavar="DIR", help="The folder to write the protocol folders to."),
     as_json: bool = AS_JSON,
 ) -> None:

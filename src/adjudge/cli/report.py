@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from ..errors import DataError
 from .first_screen import show_screen, show_sections
 from .options import ABOUT, AS_JSON, FULL, RUN, STORE
 from .terminal import print_json
+
+if TYPE_CHECKING:
+    from ..analysis.labels.labelled import About
+    from ..analysis.run_view.run_view import RunView
+    from ..data import LabelFile
+    from ..sections import Section
+    from ..store import Store
 
 
 def report_command(
@@ -21,7 +30,7 @@ def report_command(
         None,
         "--labels",
         metavar="FILE",
-        help="With --html: human labels for the judge card. Default: the labels in the store.",
+        help="Human labels for the judge card; default: the labels in the store.",
     ),
     about: str = ABOUT,
     full: bool = FULL,
@@ -34,27 +43,36 @@ def report_command(
 
     check_about(about)
     if html is not None:
-        _write_html(store, run, html, labels)
+        _write_html(store, run, html, labels, cast("About", about))
         if not as_json and not markdown:
             return
-    elif labels is not None:
-        raise DataError(
-            f"--labels needs --html FILE. To print the judge card here: adjudge trust {run} --labels {labels}"
-        )
-    is_finite = about == "these-items"
-    show_report(str(store), run, as_json=as_json, as_markdown=markdown, is_finite=is_finite, is_full=full)
+    show_report(
+        str(store), run, as_json=as_json, as_markdown=markdown, about=cast("About", about), is_full=full,
+        labels_file=labels,
+    )  # fmt: skip
 
 
-def _write_html(store: Path, run: str, html: Path, labels: Path | None) -> None:
+def _write_html(store: Path, run: str, html: Path, labels: Path | None, about: About) -> None:
     """Write the report as a page, and name the file on standard error."""
     from ..store import open_store
     from ..untrusted import safe
     from ..web.report_file import write_report
 
     with open_store(store, write=False) as opened:
-        summary, n_bytes = write_report(opened, opened.run(run), html, labels)
+        summary, n_bytes = write_report(opened, opened.run(run), html, labels, about)
     name = safe(summary.run)
     typer.echo(f"Wrote the report of {name} to {safe(str(html))} ({max(1, n_bytes // 1000):,} kB)", err=True)
+
+
+def _labels_of_file(store: Store, view: RunView, path: Path) -> LabelFile:
+    """The labels of a file; an error where none belongs to the run."""
+    from ..analysis.labels.belonging import check_belong
+    from ..analysis.labels.read import read_labels_for
+
+    labels = read_labels_for([view], path)
+    if view.run is not None:
+        check_belong(store, [view.run], labels)
+    return labels
 
 
 MOST_BRIEFED = 100_000
@@ -67,13 +85,15 @@ def show_report(
     *,
     as_json: bool = False,
     as_markdown: bool = False,
-    is_finite: bool = False,
+    about: About = "new-inputs",
     is_full: bool = False,
+    labels_file: Path | None = None,
 ) -> tuple[int, int]:
-    """Print the report of a run, and return how many of its
-    scores and choices were read, and how many there are.
-    """
+    """Print the report of a run; how many of its scores and choices were read, and how many there are."""
+    from ..analysis.audit.first_screen import audit_screen
+    from ..analysis.audit.of_runs import audit_view
     from ..analysis.brief.brief import brief_of_run, card_of_run, estimates_of
+    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
     from ..analysis.report.recommendations import with_recommendations
     from ..analysis.report.report import about_these_items, summarise
     from ..analysis.report.words.first_screen import report_screen
@@ -85,21 +105,37 @@ def show_report(
         run = opened.run(name)
         # Who leads takes all results at once; a run that is too large for that has the tables alone.
         is_brief = not as_json and opened.totals(run).items <= MOST_BRIEFED
-        is_labelled = bool(opened.labels(run))
-        view = tabulate(opened, run, keep_results=is_brief or is_labelled)
+        has_labels = labels_file is not None or bool(labels_of_run(opened, run).labels)
+        view = tabulate(opened, run, keep_results=is_brief or has_labels)
+        given = None if labels_file is None else _labels_of_file(opened, view, labels_file)
+        labels = labels_of_run(opened, run, given)
         summary = summarise(view)
-        estimates = estimates_of(opened, view, summary) if is_brief else None
+        if about == "these-items":
+            summary = about_these_items(summary)
+        estimates = estimates_of(opened, view, summary, given, about) if is_brief else None
         card = estimates.of_run if estimates is not None else None
-        if estimates is None and is_labelled and summary.n_scores:
-            card = card_of_run(opened, view)
+        if estimates is None and labels.labels and summary.n_scores:
+            card = card_of_run(opened, view, given, about)
         summary = with_recommendations(summary, view, card)
         brief = brief_of_run(opened, view, summary, estimates) if is_brief else None
-    if is_finite:
-        summary = about_these_items(summary)
+    if note := other_texts_note(labels):
+        typer.echo(f"! {note}", err=True)
     if as_json:
         print_json(summary)
-    elif is_full:
-        show_sections(report_sections(summary, brief=brief), as_markdown=as_markdown)
     else:
-        show_screen(lambda most: report_screen(summary, brief, card, most), as_markdown=as_markdown)
+        screen: Callable[[int], Sequence[Section]]
+        if view.is_audit:
+            # Its probes are no systems: nothing is ranked.
+            audit = audit_view(view)
+            screen = partial(audit_screen, audit)
+        else:
+            ranking = estimates.ranking if estimates is not None else None
+            screen = partial(report_screen, summary, brief, card, ranking=ranking)
+        if is_full:
+            answer = screen(len(summary.systems) or 1)[0]
+            show_sections(
+                (answer, *report_sections(summary, brief=brief, has_answer=True)), as_markdown=as_markdown
+            )
+        else:
+            show_screen(screen, as_markdown=as_markdown)
     return summary.n_scores - summary.n_failed, summary.n_scores

@@ -13,11 +13,12 @@ import typer
 
 from ..errors import BudgetReached, DataError, HostDown, RateLimited
 from .completion import protocol_ids
+from .declared_parameters import takes_run_options
 from .dry_run import print_dry_run
 from .options import AS_JSON, STORE
+from .proposed_columns import with_proposed_columns, with_proposed_judge
 from .run_file import CONFIG, TRUST_RUN_FILE
-from .run_options import takes_run_options
-from .run_request import request_of
+from .run_request import request_of_flags
 from .terminal import print_error, print_json, print_text
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ def run_command(
         metavar="SHARE",
         help="With --cascade: share of decided items that people check, such as 2%.",
     ),
+    yes: bool = typer.Option(
+        False,
+        "--yes",
+        "-y",
+        help="Accept the proposed columns and criterion where they are missing; ask nothing.",
+    ),
     no_reask: bool = typer.Option(False, "--no-reask", help="The same as --reask 0."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print no progress."),
     store: Path = STORE,
@@ -92,7 +99,17 @@ def run_command(
         raise typer.Exit(run_cascade(request, cascade, check, quiet, as_json=as_json))
     if check is not None:
         raise DataError("--check is for cascades. Give the cascade file with --cascade FILE.")
-    request = request_of(ctx, items, protocols, models, given, config, of_file)
+    request = request_of_flags(
+        ctx,
+        items,
+        protocols,
+        models,
+        given,
+        config,
+        of_file,
+        lambda keywords: with_proposed_judge(keywords, yes),
+    )
+    request = with_proposed_columns(request, yes)
     if of_file.get("dry_run") or dry_run:
         print_dry_run(request, as_json)
         return
@@ -100,7 +117,7 @@ def run_command(
     if finished is not None:
         from .report import show_report
 
-        n_read, n_scores = show_report(str(request.store), finished, as_json=as_json, is_full=True)
+        n_read, n_scores = show_report(str(request.store), finished, as_json=as_json)
         # A shard has no items where there are fewer items than shards.
         is_empty = request.shard is not None and n_scores == 0
         code = 0 if n_read or is_empty else 4
@@ -112,7 +129,8 @@ SUBMITTED = 6
 
 
 def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[str | None, int]:
-    """Run a request: the name of the finished run, or the exit code. Prints why it stopped and how to resume."""
+    """Run a request: the name of the finished run, or the exit code. Prints why it stopped and how to
+    resume."""
     from ..engine import Interrupted, run_in_thread
     from .progress import ProgressWatcher
 

@@ -40,12 +40,12 @@ def read_confirmed(config: Path | None, *, for_gate: bool = False) -> RunFile | 
 
 
 def _confirmed_on_terminal(file: Path, names: Sequence[str]) -> bool:
-    from ..run_file.confirmed import shown
+    from ..run_file.confirmed import printed_names
     from ..untrusted import safe
 
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         return False
-    typer.echo(f"{safe(str(file))} wants to\n{shown(names)}", err=True)
+    typer.echo(f"{safe(str(file))} wants to\n{printed_names(names)}", err=True)
     return typer.confirm("Allow this, now and later?", default=False, err=True)
 
 

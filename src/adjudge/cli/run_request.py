@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..engine import Request
 
 
-def request_of(
+def request_of_flags(
     ctx: typer.Context,
     items: str | None,
     protocols: list[str],
@@ -28,10 +28,12 @@ def request_of(
     options: dict[str, Any],
     config: Path | None,
     extra: dict[str, Any] | None = None,
+    propose: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> Request:
     """The request that the flags of a command and the run file make.
 
     `extra` are flags besides the options; it receives what a run of the file sets for the command alone.
+    `propose` adds a judge where none is named.
     """
     from ..engine import Request
 
@@ -43,6 +45,8 @@ def request_of(
     keywords = _keywords(items, flags, config)
     for name in ("quiet", "dry_run"):
         extra[name] = keywords.pop(name, False)
+    if propose is not None and not _has_judge(keywords):
+        keywords = propose(keywords)
     _check_given(keywords)
     return Request(command=("adjudge", *sys.argv[1:]), **keywords)
 
@@ -87,15 +91,40 @@ def _may_be_alias(spec: str) -> bool:
     return not any(sign in spec for sign in ":=/") and spec != "local"
 
 
+def _has_judge(keywords: Mapping[str, Any]) -> bool:
+    """Whether it is said how to judge; an empty criterion is said, and wrong."""
+    return any(keywords.get(name) for name in ("protocol", "judge")) or bool(
+        _criteria(keywords.get("criterion"))
+    )
+
+
+def _criteria(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return [str(text) for text in (given.values() if isinstance(given, Mapping) else given or ())]
+
+
 def _check_given(keywords: Mapping[str, Any]) -> None:
-    """Raise where there is no protocol or no model, before anything is read."""
-    if not any(keywords.get(name) for name in ("protocol", "judge", "criterion")):
+    """Raise where there is no protocol or no model, before anything is read; say all that is missing."""
+    if any(not text.rpartition("=")[2].strip() for text in _criteria(keywords.get("criterion"))):
         raise DataError(
-            "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
-            "To judge by a criterion in your own words (geval/score): --criterion 'Is the answer polite?'"
+            "--criterion is empty. Say in words what to judge: --criterion 'Is the answer polite?'"
         )
-    if not keywords.get("model") and not os.environ.get("ADJUDGE_MODEL"):
-        raise DataError(
+    missing = []
+    if not _has_judge(keywords):
+        missing.append(
+            "a run needs a protocol. Choose one with -p ID; adjudge protocols list shows them all.\n"
+            "To judge by a criterion of yours (protocol geval/score): --criterion 'Is the answer polite?'"
+        )
+    if not has_model(keywords):
+        missing.append(
             "a run needs a judge model: -m MODEL, such as -m openai:NAME or -m local, or the "
             "variable ADJUDGE_MODEL; adjudge models list shows all kinds."
         )
+    if missing:
+        raise DataError("\n".join(missing))
+
+
+def has_model(keywords: Mapping[str, Any]) -> bool:
+    """Whether the flags, the run file or the environment name a judge."""
+    return bool(keywords.get("model") or os.environ.get("ADJUDGE_MODEL"))

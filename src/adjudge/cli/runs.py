@@ -1,4 +1,5 @@
-"""`adjudge runs`: list the runs of a store and their batches, rename, delete and merge runs, cancel batches."""
+"""`adjudge runs`: list the runs of a store and their batches, rename, delete and merge runs, cancel
+batches."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .options import AS_JSON, NAMED_RUN, STORE
-from .replies import show_replies
+from .runs_show import show_replies
 from .terminal import print_json, print_table, print_text
 
 if TYPE_CHECKING:
@@ -106,9 +107,10 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "items": totals.items,
         "calls": totals.calls,
         "failed_calls": sum(totals.failed.values()),
-        "protocols": [f"{protocol['id']}@{protocol['digest']}" for protocol in run.manifest["protocols"]],
+        "protocols": run.protocol_refs,
         "models": [model["spec"] for model in run.manifest["models"]],
         "cost": totals.cost_usd if totals.replies > totals.unpriced else None,
+        "paid": totals.paid_usd if totals.replies > totals.unpriced else None,
         "reviews": len(store.reviews(run)),
         "batches": [batch_row(batch, run.name) for batch in store.batches(run)],
     }
@@ -173,7 +175,8 @@ def cancel_batches(
     ),
     store: Path = STORE,
 ) -> None:
-    """Cancel the open batches of a run. What is answered by then stays; the command of the run collects it."""
+    """Cancel the open batches of a run. What is answered by then stays; the command of the run collects
+    it."""
     import asyncio
 
     from ..engine.cancel_batches import cancel_all

@@ -45,6 +45,7 @@ def sample_command(
     from ..analysis.sampling.items_to_label import items_to_label
     from ..analysis.sampling.replies_to_check import replies_to_check
     from ..store import open_store
+    from ..words import count
 
     if by not in (None, "system"):
         raise DataError(f"--by {by}: only 'system' is supported. Leave it out to draw from all items.")
@@ -63,6 +64,13 @@ def sample_command(
     _write(drawn, output)
     noun = "replies" if replies else "items"
     typer.echo(f"{drawn.n} of {drawn.n_all} {noun} of {name}, {len(drawn.rows)} rows", err=True)
+    if drawn.n_of_other_texts:
+        verb = "is" if drawn.n_of_other_texts == 1 else "are"
+        typer.echo(
+            f"! {count(drawn.n_of_other_texts, 'value')} of {labels} {verb} of another text than the one "
+            "that was judged, and left out: label these items again.",
+            err=True,
+        )
     if output is not None and not replies:
         typer.echo(f"Fill in the column value, then: adjudge trust {name} --labels {output}", err=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..sections import Section, plain_lines, text_of
+from ..sections import Section, cell_text, plain_lines
 from ..terminal_text import Line
 from ..untrusted import safe
 from .tables import piped_table, table_lines, wrapped
@@ -42,8 +42,8 @@ def _section_table(section: Section, width: int | None) -> list[Line]:
     if not filled.columns:
         return []
     names = [column.name for column in filled.heads]
-    rows = [[text_of(value) for value in row] for row in filled.rows]
+    rows = [[cell_text(value) for value in row] for row in filled.rows]
     if width is None:
         return piped_table(names, rows)
     spare = [column.name for column in filled.heads if column.is_spare]
-    return [("", ""), *table_lines(names, rows, width, spare), ("", "")]
+    return [("", ""), *table_lines(names, rows, width, spare, is_of_numbers=True), ("", "")]

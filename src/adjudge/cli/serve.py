@@ -1,4 +1,5 @@
-"""`adjudge serve`: judges of the run file as a service, for tools that take decision models and for trainers."""
+"""`adjudge serve`: judges of the run file as a service, for tools that take decision models and for
+trainers."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ from .sharing import (
     manage_invitations,
     sharing_of,
 )
-from .terminal import print_text
+from .terminal import print_note, print_text
 
 if TYPE_CHECKING:
     from ..engine import Request
     from ..run_file.read import RunFile
+    from ..serve.service import ServedCascade
     from ..web.server import Announced
 
 TOKEN = "ADJUDGE_SERVE_TOKEN"
@@ -36,6 +38,12 @@ TOKEN = "ADJUDGE_SERVE_TOKEN"
 def serve_command(
     names: list[str] = typer.Argument(
         None, metavar="[NAME]...", help="Runs of the run file to serve. Default: all."
+    ),
+    cascade: list[Path] = typer.Option(
+        [],
+        "--cascade",
+        metavar="FILE",
+        help="Serve the cascade of this file, by its name without the suffix; repeatable.",
     ),
     config: Path = CONFIG,
     _trusted: bool = TRUST_RUN_FILE,
@@ -68,12 +76,16 @@ def serve_command(
     if invitations or revoke:
         manage_invitations(clients, revoke)
         return
-    requests = _requests(read_confirmed(config), names or [], store)
+    cascades = {path.stem: _cascade(path, store) for path in cascade}
+    is_file_needed = bool(names) or not cascades
+    requests = _requests(read_confirmed(config), names or [], store) if is_file_needed else {}
+    if both := sorted(set(requests) & set(cascades)):
+        raise DataError(f"{', '.join(both)}: a run and a cascade have this name. Rename the cascade file.")
     given = os.environ.get(TOKEN, "")
     token = given or token_urlsafe(32)
 
     def announce(server: Announced) -> None:
-        typer.echo(f"Serving {', '.join(requests)} at {server.url}/v1")
+        typer.echo(f"Serving {', '.join((*requests, *cascades))} at {server.url}/v1")
         typer.echo(f"Token: in ${TOKEN}" if given else f"Token: {token}")
         if shared is not None:
             if warning := shared.warning():
@@ -84,12 +96,14 @@ def serve_command(
 
     serve_judges(
         requests,
+        cascades=cascades,
         token=token,
         port=port,
         is_logged=log,
         sharing=shared,
         invitations=clients if shared is not None else None,
         announce=announce,
+        note=lambda text: print_note(f"{text}\n"),
     )
 
 
@@ -103,6 +117,28 @@ def _requests(file: RunFile | None, names: list[str], store: Path) -> dict[str, 
             f"{file.path} has no run {', '.join(unknown)}. It has: {', '.join(file.runs) or 'none'}."
         )
     return {name: _request(file, name, store) for name in names or file.runs}
+
+
+def _cascade(path: Path, store: Path) -> ServedCascade:
+    """The judges of a cascade that may decide, as they were calibrated."""
+    from ..analysis.cascade.cascade_file import read_cascade
+    from ..analysis.cascade.stage_judge import stage_judge
+    from ..engine import request_of
+    from ..serve.service import ServedCascade
+
+    file = read_cascade(path)
+    stages = [stage for stage in file.stages if stage.threshold is not None]
+    if not stages:
+        raise DataError(f"{path}: no judge has a threshold, so none decides. Calibrate with more labels.")
+    requests = []
+    for place, stage in enumerate(stages, 1):
+        judge = stage_judge(store, stage)
+        asked = {"protocol": judge.protocols, "model": judge.models, **judge.settings}
+        run = f"serve/{path.stem}.{place}"
+        requests.append(
+            request_of(items=(), run=run, store=str(store), command=("adjudge", "serve"), **asked)
+        )
+    return ServedCascade(file, tuple(requests))
 
 
 def _request(file: RunFile, name: str, store: Path) -> Request:

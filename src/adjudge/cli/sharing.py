@@ -4,7 +4,7 @@ pages are shared: addresses, invitations and their links.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,19 +81,34 @@ def sharing_of(is_shared: bool, host: str, public_url: str, tls: tuple[Path, Pat
     return None
 
 
-def manage_invitations(invitations: Invitations, revoked: list[str]) -> None:
-    """Revoke invitations, or list them; a running server notices at the next request."""
+def manage_invitations(
+    invitations: Invitations, revoked: list[str], members: Invitations | None = None
+) -> None:
+    """Revoke invitations and tokens, or list them; a running server notices at the next request."""
+    kinds = [("invitation", invitations), *([("token", members)] if members is not None else [])]
     for name in revoked:
-        if not invitations.revoke(name):
+        ended = [noun for noun, of_kind in kinds if of_kind.revoke(name)]
+        if not ended:
             raise DataError(f"{name} has no open invitation. To list them: --invitations")
-        print_text(f"Revoked the invitation of {name}.")
+        print_text(f"Revoked the {' and the '.join(ended)} of {name}.")
     if not revoked:
-        rows = [(one.name, one.made, one.revoked or "open") for one in invitations.all()]
-        print_table(("name", "invited", "revoked"), rows)
+        rows = [
+            (one.name, noun, one.made, one.revoked or "open") if members is not None
+            else (one.name, one.made, one.revoked or "open")
+            for noun, of_kind in kinds
+            for one in of_kind.all()
+        ]  # fmt: skip
+        columns = ("name", "kind", "invited", "revoked")
+        print_table(columns if members is not None else ("name", "invited", "revoked"), rows)
 
 
 def announcing(
-    sharing: Sharing | None, invitations: Invitations | None, names: list[str]
+    sharing: Sharing | None,
+    invitations: Invitations | None,
+    names: list[str],
+    *,
+    members: Invitations | None = None,
+    new_members: Sequence[str] = (),
 ) -> Callable[[Announced], None]:
     """Prints the addresses of a server, and the new links."""
 
@@ -101,6 +116,8 @@ def announcing(
         typer.echo(server.url)
         if sharing is not None and invitations is not None:
             _print_links(server, sharing, invitations, names)
+        for name, token in members.invite(new_members).items() if members is not None else ():
+            print_text(f"{name}  token for ADJUDGE_HUB_TOKEN: {token}")
         typer.echo("Press Ctrl-C to stop.")
 
     return announce

@@ -1,7 +1,7 @@
 """Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.
 
 An interval, a share and a comparison stay on one line: half an interval reads as another number. A table that
-is still too wide becomes a list with a block for each row.
+is still too wide leaves columns out, and in less than 80 columns becomes a list with a block for each row.
 """
 
 from __future__ import annotations
@@ -12,12 +12,6 @@ from collections.abc import Iterable, Sequence
 
 from ..terminal_text import Line, n_columns, prose
 from ..untrusted import safe
-
-# Tables and prose in the width of a terminal: cells are wrapped between words, and nothing is cut.
-#
-# An interval, a share and a comparison stay on one line: half an interval reads as another number. A table
-# that is still too wide becomes a list with a block for each row.
-
 
 _GAP = "  "
 
@@ -32,6 +26,10 @@ _LONGEST_CELL = 40
 
 _SHORT_CELL = 22
 """Up to this width, cells of a list share a line."""
+
+
+_USUAL_WIDTH = 80
+"""A terminal of this width shows tables as tables."""
 
 
 _BOUND = "\N{NO-BREAK SPACE}"
@@ -50,12 +48,24 @@ _LEAD = re.compile(r" *(?:[!*•-] )?")
 
 
 def table_lines(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    spare: Sequence[str] = (),
+    *,
+    is_of_numbers: bool = False,
 ) -> list[Line]:
     """A table of at most `width` columns of text, or a list if it does not fit.
 
-    The columns in `spare` are hidden, one after the other, if that makes the table fit; a note names them.
+    The columns in `spare` are hidden, one after the other, if that makes the table fit; of a table of numbers
+    in a terminal of usual width also the others, from the right, the last one at the end. A note names them.
     """
+    if is_of_numbers and width >= _USUAL_WIDTH:
+        # The last column is often the outcome of the row.
+        others = [safe(name) for name in (*columns[-1:], *columns[2:-1])] if len(columns) > 2 else []
+        hidden = (*spare, *(name for name in reversed(others) if name not in spare))
+    else:
+        hidden = tuple(spare)
     left_out: list[str] = []
     names, cells = [safe(name) for name in columns], [[safe(cell) for cell in row] for row in rows]
     while True:
@@ -64,9 +74,9 @@ def table_lines(
         # A column that may be hidden does not deserve a line of each row.
         if lines := _table(heads, body, width, with_remarks=heads[-1] not in spare):
             break
-        if len(left_out) == len(spare):
+        if len(left_out) == len(hidden):
             return _list(names, cells, width)
-        left_out.append(spare[len(left_out)])
+        left_out.append(hidden[len(left_out)])
     if left_out:
         note = f"Columns hidden (terminal too narrow): {', '.join(reversed(left_out))}. --json has all."
         lines += [("", ""), *prose(" ", note, width, "dim")]

@@ -21,8 +21,6 @@ from ..untrusted import raw_stream, safe_text
 from .sections import section_lines
 from .tables import piped_table, table_lines
 
-# Text, JSON and files
-
 
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..analysis.labels.labelled import About
     from ..analysis.trust.card import Card
     from ..analysis.trust.trust import CardSettings
+    from ..data import LabelScales
+    from ..data.label_scales import Ends
     from ..stats import Resample
 
 
@@ -39,6 +41,12 @@ def trust_command(
     ),
     versus: list[str] = typer.Option(
         [], "--versus", metavar="RUN", help="Another run on the same items, to compare judges. Repeatable."
+    ),
+    margin: float = typer.Option(
+        None,
+        "--margin",
+        metavar="X",
+        help="With several judges: they are equivalent if their agreement differs by less; default: 0.05.",
     ),
     epsilon: float = typer.Option(
         0.2,
@@ -77,7 +85,7 @@ def trust_command(
         None,
         "--label-scale",
         metavar="LOW,HIGH",
-        help="With --scale: rescale the scores to this scale of the labels.",
+        help="The scale of the labels, if it is not that of the judge: scores are rescaled to it.",
     ),
     plan: float = typer.Option(
         None, "--plan", metavar="WIDTH", help="Show how many labels give intervals of this width."
@@ -99,12 +107,16 @@ def trust_command(
     from ..analysis.trust.words.card import trust_sections
     from ..analysis.trust.words.first_screen import trust_screen
 
+    if margin is not None and not 0 < margin < 1:
+        raise DataError(
+            f"--margin {margin:g}: give a difference in agreement between 0 and 1: --margin 0.05."
+        )
     _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
     check_about(about, cast("Resample", resample))
     files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale, form)
     card = _card(
         run, files, store, versus, resample=cast("Resample", resample), seed=seed, plan_width=plan,
-        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)), about=cast("About", about),
+        stop=stop, epsilon=epsilon, by=tuple(dict.fromkeys(by)), about=cast("About", about), margin=margin,
     )  # fmt: skip
     if checked is not None:
         card = with_checked(card, checked)
@@ -186,44 +198,53 @@ def _card(
     **settings: Unpack[CardSettings],
 ) -> Card:
     """The card of a run, or of scores from another tool."""
-    import msgspec
-
     from ..analysis.labels.read import read_labels_for
-    from ..analysis.run_view.attributes import attributes_of
-    from ..analysis.trust.judge_card import judge_card
-    from ..analysis.trust.trust import card_of_views, view_of_scores, views_of_judges
-    from ..data import items_of_scores, read_labels
+    from ..analysis.trust.trust import card_of_views, views_of_judges
     from ..store import open_store
 
     scale, label_scale = parse_ends(files.scale, "--scale"), parse_ends(files.label_scale, "--label-scale")
-    if (scale is not None or label_scale is not None) and files.scores is None:
-        raise DataError("--scale is for --scores: the scales of a run are known. Leave it out.")
+    settings["label_scale"] = label_scale
+    if files.scores is None:
+        if scale is not None:
+            raise DataError("--scale is for --scores: the scales of a run are known. Leave it out.")
+        with open_store(store, write=False) as opened:
+            views = views_of_judges(opened, [run or "last", *versus])
+            renames = files.renames_of("labels")
+            label_file = (
+                None if files.labels is None else read_labels_for(views, files.labels, renames, label_scale)
+            )
+            return card_of_views(opened, views, label_file, must_match=True, with_panel=True, **settings)
     if label_scale is not None and scale is None:
         raise DataError(
             "--label-scale rescales the scores. Give the scale that they are on: --scale LOW,HIGH."
         )
-    if files.scores is None:
-        with open_store(store, write=False) as opened:
-            views = views_of_judges(opened, [run or "last", *versus])
-            label_file = (
-                read_labels_for(views, files.labels, files.renames_of("labels"))
-                if files.labels is not None
-                else None
-            )
-            return card_of_views(opened, views, label_file, **settings)
+    return _card_of_scores(files, files.scores, scale, **settings)
+
+
+def _card_of_scores(
+    files: _TrustFiles, scores: Path, scale: Ends | None, **settings: Unpack[CardSettings]
+) -> Card:
+    """The card of scores that another tool made."""
+    from ..analysis.trust.judge_card import judge_card
+    from ..analysis.trust.trust import view_of_scores, with_attributes
+    from ..data import items_of_scores, read_labels
+
     if files.labels is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
-    label_file = read_labels(files.labels, files.renames_of("labels"))
-    renames = files.renames_of("scores")
-    view = view_of_scores(
-        files.scores,
-        label_file.labels,
-        renames=renames,
-        scale=scale,
-        label_scale=label_scale,
-        form=files.form,
+    label_file = read_labels(
+        files.labels, files.renames_of("labels"), scales=_scale_of_labels(scale, settings)
     )
-    fields = settings.get("by", ())
-    items = items_of_scores(files.scores, renames, files.form)
-    view = msgspec.structs.replace(view, attributes=attributes_of(items, fields))
-    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, **settings)
+    renames = files.renames_of("scores")
+    view = view_of_scores(scores, label_file.labels, renames=renames, scale=scale, form=files.form)
+    items = items_of_scores(scores, renames, files.form)
+    view = with_attributes(view, items, label_file.labels, settings)
+    return judge_card(view, label_file.labels, n_empty=label_file.n_empty, must_match=True, **settings)
+
+
+def _scale_of_labels(scale: Ends | None, settings: CardSettings) -> LabelScales:
+    """The scale that labels must be on: their own where it is named, or that of the scores."""
+    from ..data import LabelScales
+
+    label_scale = settings.get("label_scale")
+    advice = "" if label_scale else "If the labels are on another scale, name it: --label-scale LOW,HIGH."
+    return LabelScales({}, label_scale or scale, advice)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, cast, get_args
 
 import typer
 
 from ..errors import DataError
+from ..records import Estimator
+from .flag_values import PARSERS
 from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
     from ..analysis.tune.tuning import Tuning
-    from ..records import Item, Protocol
-    from ..store import RunRow
 
 NOT_SHOWN = 3
+MOST_SAMPLES = 1000
+_USES = (
+    "Use: adjudge tune RUN --candidates DIR --labels FILE -o WINNER\n"
+    "or, for prompts that a model proposes: adjudge tune RUN --rounds 3 --labels FILE -o WINNER\n"
+    "or, for candidates judged elsewhere: adjudge tune --scores FILE --labels FILE"
+)
 
 
 def tune_command(
@@ -39,10 +43,37 @@ def tune_command(
         None,
         "--candidates",
         metavar="DIR",
-        help="Folder of protocol folders to compare with the run's protocol.",
+        help="Folder of protocol folders to compare with the run's; proposals are written there.",
+    ),
+    rounds: int = typer.Option(
+        0, "--rounds", metavar="N", min=0, help="How many prompts a model proposes, from disagreements."
+    ),
+    proposer: str = typer.Option(
+        None, "--proposer", metavar="MODEL", help="The model that proposes prompts; default: the judge."
+    ),
+    samples: str = typer.Option(
+        "", "--samples", metavar="1,3,8", help="Numbers of samples to compare; the largest is drawn."
+    ),
+    models: list[str] = typer.Option(
+        None, "-m", "--model", metavar="MODEL", help="Judges to compare, repeatable; default: the run's."
+    ),
+    estimators: list[str] = typer.Option(
+        None, "--estimator", metavar="E", help="Estimators to compare, repeatable: parsed, probability."
+    ),
+    shots: int = typer.Option(
+        0, "--shots", metavar="N", min=0, help="Also try a prompt that shows N labelled items of the search."
+    ),
+    calibrate: bool = typer.Option(
+        False, "--calibrate", help="Also try each candidate's scores through a calibration map."
+    ),
+    price: list[str] = typer.Option(
+        None, "--price", metavar="[MODEL=]IN,OUT", help="USD per million input and output tokens."
+    ),
+    key_env: list[str] = typer.Option(
+        None, "--key-env", metavar="[MODEL=]VAR", help="The environment variable with the API key."
     ),
     budget: float = typer.Option(
-        None, "--budget", metavar="USD", help="Stop when a candidate has cost this much."
+        None, "--budget", metavar="USD", help="The most that this command may spend on candidates."
     ),
     output: Path = typer.Option(
         None,
@@ -58,15 +89,20 @@ def tune_command(
     """Choose the candidate that agrees best with people, and test its gain on labels that chose nothing."""
     from ..analysis.tune.words import tune_sections
 
-    if labels is None or (scores is None) == (run is None) or (run is not None) != (candidates is not None):
-        raise DataError(
-            "Use: adjudge tune RUN --candidates DIR --labels FILE -o WINNER\n"
-            "or, for candidates judged elsewhere: adjudge tune --scores FILE --labels FILE"
-        )
+    has_candidates = candidates is not None or any((rounds, samples, models, estimators, shots, calibrate))
+    if labels is None or (scores is None) == (run is None) or (run is not None) != has_candidates:
+        raise DataError(_USES)
     if run is None:
         tuning = _of_scores(scores, labels, store, start, criterion)
     else:
-        tuning = _of_run(_Search(run, candidates, labels, store, criterion, budget), output)
+        from .tune_run import TuneSearch, tuning_of_run
+
+        search = TuneSearch(
+            run, candidates or Path(f"{run}.candidates"), labels, store, criterion, budget, rounds, proposer,
+            _numbers_of(samples), tuple(models or ()), _estimators_of(estimators or []), shots, calibrate,
+            PARSERS["price"](price) if price else None, PARSERS["key_env"](key_env) if key_env else None,
+        )  # fmt: skip
+        tuning = tuning_of_run(search, output)
     if as_json:
         print_json(tuning)
     else:
@@ -89,77 +125,16 @@ def _of_scores(scores: Path, labels: Path, store: Path, start: str | None, crite
         )
 
 
-class _Search(NamedTuple):
-    """What candidates are compared with, and on which labels."""
-
-    run: str
-    candidates: Path
-    labels: Path
-    store: Path
-    criterion: str | None
-    budget: float | None
+def _estimators_of(given: list[str]) -> tuple[Estimator, ...]:
+    known = get_args(Estimator)
+    if unknown := [name for name in given if name not in known]:
+        raise DataError(f"--estimator {unknown[0]}: choose from {', '.join(known)}.")
+    return tuple(cast("Estimator", name) for name in given)
 
 
-def _of_run(search: _Search, output: Path | None) -> Tuning:
-    """Judge the labelled items with every candidate, then
-    compare. Each candidate is a run of its own, and resumes.
-    """
-    from ..analysis.cascade.answers import answers_of_run, criterion_of_runs
-    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
-    from ..analysis.labels.read import read_labels_for
-    from ..analysis.trust.trust import views_of_judges
-    from ..analysis.tune.candidates import read_candidates, write_winner
-    from ..analysis.tune.winner import tuned
-    from ..results.manifest import protocols_of
-    from ..store import open_store
-
-    with open_store(search.store, write=False) as opened:
-        run = opened.run(search.run)
-        name = criterion_of_runs(opened, [run], search.criterion)
-        views = views_of_judges(opened, [run.name])
-        given = labels_of_run(opened, run, read_labels_for(views, search.labels, {}))
-        if note := other_texts_note(given):
-            typer.echo(f"! {note}", err=True)
-        mine = [label for label in given.labels if label.criterion in (name, "choice", "")]
-        labelled = {label.item for label in mine}
-        items = [item for item in opened.items(run) if item.id in labelled]
-        start = next(p for p in protocols_of(opened, run).values() if name in p.criteria)
-        protocols = read_candidates(search.candidates, start, name, items)
-    runs = {candidate: f"{run.name}.tune.{candidate}" for candidate in protocols}
-    for candidate, protocol in protocols.items():
-        _judge(run, protocol, items, runs[candidate], search)
-    with open_store(search.store) as opened:
-        answers = answers_of_run(opened, run, name, "stated")
-        for judged in runs.values():
-            answers += answers_of_run(opened, opened.run(judged), name, "stated")
-        tuning = tuned(answers, mine, opened.count_look, opened.n_looks, start=run.name)
-    if output is not None and tuning.winner != run.name:
-        winner = next(candidate for candidate, judged in runs.items() if judged == tuning.winner)
-        write_winner(search.candidates / winner, output, tuning, protocols[winner].digest)
-    return tuning
-
-
-def _judge(run: RunRow, protocol: Protocol, items: Sequence[Item], name: str, search: _Search) -> None:
-    """One candidate on the labelled items, with the models and settings of the run."""
-    from ..engine import Request
-    from ..results.manifest import settings_of
-    from .run import carry_out
-
-    settings = settings_of(run)
-    request = Request(
-        items=tuple(items),
-        protocol=protocol,
-        model=tuple(str(model["spec"]) for model in run.manifest["models"]),
-        command=("adjudge", *sys.argv[1:]),
-        samples=settings.samples,
-        estimator=settings.estimator,
-        order=settings.order,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        budget=search.budget,
-        run=name,
-        store=str(search.store),
-    )
-    finished, code = carry_out(request, quiet=True)
-    if finished is None:
-        raise typer.Exit(code)
+def _numbers_of(given: str) -> tuple[int, ...]:
+    """Numbers of samples, the smallest first."""
+    parts = [part.strip() for part in given.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) <= MOST_SAMPLES for part in parts):
+        raise DataError(f"--samples {given}: give numbers of samples, such as --samples 1,3,8.")
+    return tuple(sorted({int(part) for part in parts}))

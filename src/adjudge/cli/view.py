@@ -46,6 +46,12 @@ def view_command(
     guest: list[str] = typer.Option(
         [], "--guest", metavar="NAME", help="With --share: invite NAME to read all runs; repeatable."
     ),
+    member: list[str] = typer.Option(
+        [],
+        "--member",
+        metavar="NAME",
+        help="With --share: make a token for NAME to push and pull runs; repeatable.",
+    ),
     host: str = HOST,
     public_url: str = PUBLIC_URL,
     tls: tuple[Path, Path] = TLS,
@@ -55,7 +61,8 @@ def view_command(
     no_browser: bool = NO_BROWSER,
     store: Path = STORE,
 ) -> None:
-    """Browse runs, items, prompts and replies, and review disagreements. Only reviews and notes are written."""
+    """Browse runs, items, prompts and replies, and review disagreements. Only reviews and notes are
+    written."""
     from ..analysis.labels.read import read_labels_of_store
     from ..store import open_store
     from ..web import invitation, sharing
@@ -70,11 +77,16 @@ def view_command(
     shared = sharing_of(share, host, public_url, tls)
     if guest and shared is None:
         raise DataError("--guest needs --share: without it, the pages are for this machine only.")
+    if member and shared is None:
+        raise DataError("--member needs --share: without it, nobody else can reach this machine.")
+    if member:
+        open_store(store).close()  # a hub may begin with an empty store
     with open_store(store, write=False) as opened:
         path = "/" if run is None else f"/run?{urlencode({'run': opened.run(run).name})}"
     invited = invitation.Invitations(store, "guest")
+    members = invitation.Invitations(store, "member")
     if invitations or revoke:
-        manage_invitations(invited, revoke)
+        manage_invitations(invited, revoke, members)
         return
     serve(
         lambda reach, bound_port, secrets: build_app(
@@ -84,13 +96,16 @@ def view_command(
             given=given,
             reach=reach,
             invitations=invited if shared else None,
+            members=members if shared else None,
             is_behind_proxy=shared is not None and shared.is_behind_proxy,
         ),
         path=path,
         port=port or (sharing.PORT if shared else 0),
         sharing=shared,
         is_opened=not no_browser,
-        announce=announcing(shared, invited, [rater_name(name) for name in guest]),
+        announce=announcing(
+            shared, invited, [rater_name(name) for name in guest], members=members, new_members=member
+        ),
     )
 
 

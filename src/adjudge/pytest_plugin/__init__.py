@@ -55,7 +55,8 @@ def judge(pytestconfig: pytest.Config) -> Iterator[Judge]:
 
 
 def _configured(config: pytest.Config) -> Configured:
-    """The model and the store: the command line overrides the environment, and that the configuration file."""
+    """The model and the store: the command line overrides the environment, and that the configuration
+    file."""
     from .judge_fixture import Configured, with_absolute_file
 
     started_in = config.invocation_params.dir
@@ -94,14 +95,14 @@ class _Session:
             yield
             return
         from .failed_test import explained, section
-        from .summary import rows_of
+        from .summary import summary_rows
 
         folder = item.config.invocation_params.dir
         call.excinfo = explained(call.excinfo, self._test, folder)
         outcome: Any = yield
         report = outcome.get_result()
         # pytest-xdist sends reports with their attributes to the process that prints.
-        report.adjudge = rows_of(item.nodeid, self._test.take_new())
+        report.adjudge = summary_rows(item.nodeid, self._test.take_new())
         if report.failed and self._test.uses:
             report.sections.append(("adjudge", section(self._test.uses, folder)))
 
@@ -110,11 +111,11 @@ class _Session:
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if self._rows:
-            from .summary import summary
+            from .summary import summary_table
 
             terminalreporter.section("adjudge")
             is_long = config.get_verbosity() > 0
-            for line in summary(self._rows, terminalreporter._tw.fullwidth, is_long=is_long):
+            for line in summary_table(self._rows, terminalreporter._tw.fullwidth, is_long=is_long):
                 terminalreporter.write_line(line)
 
 

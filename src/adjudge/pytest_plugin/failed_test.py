@@ -51,7 +51,8 @@ def explained(
 
 def _why(verdict: Verdict) -> str:
     if verdict.status == "no_reply":
-        return safe(f"{shortened(verdict.origin.model, LONGEST_MODEL)} gave no reply for {verdict.item}.")
+        why = f": {shortened(verdict.error, _LONGEST_SHOWN)}" if verdict.error else "."
+        return safe(f"{shortened(verdict.origin.model, LONGEST_MODEL)} gave no reply for {verdict.item}{why}")
     text = shortened(_reply(verdict), _LONGEST_SHOWN)
     return safe(f"{shortened(verdict.origin.model, LONGEST_MODEL)} replied: {text or '(nothing)'}")
 

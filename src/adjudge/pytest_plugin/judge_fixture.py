@@ -19,7 +19,7 @@ from msgspec import Struct
 from ..engine.live_run import LiveItems, LiveJudgments
 from ..engine.request import Models
 from ..errors import ModelError
-from ..judge.judge import Asked, Judge, settings_hash
+from ..judge.judge import AskedItems, Judge, settings_hash
 from ..judge.progress_bar import ProgressBar
 from ..judge.verdict import Verdicts
 from ..models import Model, parse_model
@@ -78,6 +78,9 @@ class JudgeInTests(Judge):
     def __repr__(self) -> str:
         return "judge"
 
+    def __copy__(self) -> Judge:
+        return self  # a test's uses are counted in one object
+
     def close_all(self) -> None:
         """Close the models, and the thread that asks them."""
         self.close()
@@ -132,13 +135,13 @@ class JudgeInTests(Judge):
         test = re.sub(r"[^\w.-]+", "-", nodeid.rpartition("::")[2].partition("[")[0]) or "session"
         return f"{RUN_PREFIX}{test}/{settings_hash(protocol, models, options, nodeid, content)}"
 
-    async def _judged(self, asked: Asked, bar: ProgressBar | None) -> LiveJudgments:
+    async def _judged(self, asked: AskedItems, bar: ProgressBar | None) -> LiveJudgments:
         try:
             return await super()._judged(asked, bar)
         finally:
             await self._thread.end(asked.request)  # no other use has this run
 
-    def _verdicts(self, asked: Asked, judged: LiveJudgments) -> Verdicts:
+    def _verdicts(self, asked: AskedItems, judged: LiveJudgments) -> Verdicts:
         verdicts = super()._verdicts(asked, judged)
         progress = judged.progress
         n_sent = progress.done - progress.cached + progress.further

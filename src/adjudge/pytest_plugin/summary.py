@@ -11,7 +11,7 @@ from typing import Any
 from ..judge.verdict import shortened
 from ..terminal_text import aligned, fitted, n_columns
 from ..untrusted import safe
-from ..words import NO_VALUE, count, decimals, failures_text, interval
+from ..words import NO_VALUE, count, decimals, failures_text, interval, price
 from .judge_fixture import Use
 
 _MOST_ROWS = 40
@@ -27,7 +27,7 @@ _LONGEST_PROTOCOL = 36
 LONGEST_MODEL = 60
 
 
-def rows_of(nodeid: str, uses: Iterable[Use]) -> list[dict[str, Any]]:
+def summary_rows(nodeid: str, uses: Iterable[Use]) -> list[dict[str, Any]]:
     """The rows of the summary, as plain values that can be sent to another process."""
     return [
         {
@@ -64,7 +64,7 @@ def statuses_text(use: Use) -> str:
     return failures_text({status: counts[status] for status in sorted(counts, key=lambda s: s != "ok")})
 
 
-def summary(rows: Sequence[dict[str, Any]], width: int, *, is_long: bool) -> Iterable[str]:
+def summary_table(rows: Sequence[dict[str, Any]], width: int, *, is_long: bool) -> Iterable[str]:
     """The table at the end: each use of `judge` with its result, calls and cost."""
     shown = rows if is_long or len(rows) <= _MOST_ROWS else rows[:_MOST_ROWS]
     heads = ["protocol", "score", "status", "sent", "from store", "cost"]
@@ -101,7 +101,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def _cost(row: dict[str, Any]) -> str:
     """What this run of pytest spent; a dash where calls were made and no price is known."""
     if row["cost_usd"]:
-        return f"${row['cost_usd']:.4f}"
+        return price(row["cost_usd"])
     return NO_VALUE if row["asked"] else "$0"
 
 
@@ -111,6 +111,6 @@ def _total(rows: Sequence[dict[str, Any]]) -> str:
     text = [
         f"{count(asked, 'call')} sent, {stored:,} from the store",
         f"{count(failed, 'judgment')} failed" if failed else "",
-        f"${cost:.4f}" if (cost := sum(row["cost_usd"] for row in rows)) else "",
+        price(cost) if (cost := sum(row["cost_usd"] for row in rows)) else "",
     ]
     return " · ".join(text for text in text if text)

@@ -62,12 +62,11 @@ def show_replies(
 
 
 def _selected(places: Iterable[Judged], item: str | None, failed: bool) -> Iterator[Judged]:
-    from ..analysis.item_view.calls import has_unread
 
     for place in places:
         if item is not None and (place.item is None or place.item.id != item):
             continue
-        has_failed = place.error is not None or (place.judgment is not None and has_unread(place.judgment))
+        has_failed = place.error is not None or (place.judgment is not None and place.judgment.is_unread)
         if has_failed or not failed:
             yield place
 
