@@ -1,4 +1,5 @@
-"""JSON as a person reviews it: an estimate is one line, and of entries that are built alike the first is shown.
+"""JSON as a person reviews it: an estimate is one line, and of entries that are built alike the first is
+shown.
 
 The values of the others are in the text that the same command prints on a terminal.
 """
@@ -27,7 +28,8 @@ def json_text(text: str) -> str:
 
 
 def without_repeats(value: Any) -> Any:
-    """The value without those entries of its lists and objects that have the shape of an earlier one beside them."""
+    """The value without those entries of its lists and objects that have the shape of an earlier one beside
+    them."""
     if isinstance(value, dict):
         return _object_without_repeats(value)
     if not isinstance(value, list) or len(_line(value)) <= WIDTH or all(map(is_plain, value)):
@@ -59,7 +61,8 @@ def is_nested(value: Any) -> bool:
 
 
 def shape(value: Any) -> Hashable:
-    """The keys of a value, each with whether it holds further ones; which plain values are null does not matter."""
+    """The keys of a value, each with whether it holds further ones; which plain values are null does not
+    matter."""
     if is_plain(value):
         return "plain"
     if isinstance(value, list):

@@ -30,7 +30,8 @@ def made(scenario: str, folder: Path) -> Path:
 
 
 def differences(scenario: str, out: Path) -> str:
-    """What differs between a scenario's golden files and those in `out`: empty where they are the same bytes."""
+    """What differs between a scenario's golden files and those in `out`: empty where they are the same
+    bytes."""
     golden = HERE / scenario
     names = sorted({path.name for folder in (golden, out) if folder.is_dir() for path in folder.iterdir()})
     differing: list[str] = []

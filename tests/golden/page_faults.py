@@ -1,4 +1,5 @@
-"""What must hold of the HTML of every page, whatever it says: the golden files show only the text of pages."""
+"""What must hold of the HTML of every page, whatever it says: the golden files show only the text of
+pages."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ def page_faults(html: str) -> list[str]:
     faults += [f"<{tag}> is not closed" for tag in page.open]
     faults += [f"id {name!r} is given {count} times" for name, count in ids.items() if count > 1]
     faults += [f"{name!r} is referred to, but is no id" for name in sorted(_referred_to(page) - set(ids))]
-    faults += [f"a heading of a table has no scope: {values}" for values in page.named("th") if not values.get("scope")]  # fmt: skip
+    faults += [
+        f"a heading of a table has no scope: {values}"
+        for values in page.named("th")
+        if not values.get("scope")
+    ]
     headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     if headings.count("h1") != 1:
         faults.append(f"{headings.count('h1')} headings of the first level")

@@ -1,6 +1,7 @@
 """A page as its reader sees it: headings, tables, captions and fields in order, one line for each block.
 
-Of several folds with the same summary the first is shown open. It knows no page in particular. Links, classes and styles are not shown: tests/web and tests/e2e assert those.
+Of several folds with the same summary the first is shown open. It knows no page in particular. Links, classes
+and styles are not shown: tests/web and tests/e2e assert those.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ BEGINS: dict[str, str] = {**HEADINGS, "li": "- ", "summary": "> ", "caption": "c
 """What a block of this kind begins with."""
 BLOCKS = frozenset(
     (
-        "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form header hr"
+        "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form "
+        "header hr"
         " legend main nav ol option p pre section select table tbody td textarea tfoot th thead tr ul"
     ).split()
 ) | set(BEGINS)

@@ -49,7 +49,9 @@ def compared(first: str, second: str) -> str:
     return query("/compare", **{"with": (first, second)})
 
 
-def a_system(name: str, gate: Sequence[str], *how: str, low: int = 1, high: int = 5) -> Callable[[Stage], None]:  # fmt: skip
+def a_system(
+    name: str, gate: Sequence[str], *how: str, low: int = 1, high: int = 5
+) -> Callable[[Stage], None]:
     """One of the five systems on the shipped examples, from items to scores read again."""
 
     def play(stage: Stage) -> None:
@@ -136,7 +138,9 @@ def styles(stage: Stage) -> None:
     stage.say("export.csv", "export", "styles", "--format", "csv", width=None)
     stage.forms("rank", "rank", "styles", forms="nm")
     stage.forms("rank-next", "rank", "styles", "--next", "4", forms="tj", like="rank")
-    stage.forms("rank-half", "rank", "styles", "--ties", "half", "--criterion", "helpful", forms="t", like="rank")  # fmt: skip
+    stage.forms(
+        "rank-half", "rank", "styles", "--ties", "half", "--criterion", "helpful", forms="t", like="rank"
+    )
     stage.say("pair-ring.txt", "pair", *STYLES, "--design", "ring", "--per-item", "1", "-o", "some.jsonl")
     judge(stage, "some", "some.jsonl", *HELPFUL, *replies)
     outputs = [part for name in STYLES for part in ("--outputs", name)]
@@ -146,7 +150,9 @@ def styles(stage: Stage) -> None:
     stage.say("report-given.txt", "report", "given", like="report.txt")
     stage.say("rank-given.txt", "rank", "given", like="rank.txt")
     stage.forms("compare-given", "compare", "given", "styles", forms="tj")
-    stage.say("trust-versus.txt", "trust", "styles", "--versus", "given", "--labels", labels, like="trust.txt")  # fmt: skip
+    stage.say(
+        "trust-versus.txt", "trust", "styles", "--versus", "given", "--labels", labels, like="trust.txt"
+    )
     stage.report_page("report", "styles", "--labels", labels)
     pages(stage, "styles", 0)
     stage.pages(view_compare=compared("given", "styles"))
@@ -186,7 +192,11 @@ def likelihood(stage: Stage) -> None:
             replies.append({"item": f"t{k}", "criterion": criterion, "text": text, "logprobs": moved})
     given = (stage.rows("items.jsonl", items), "-p", "gptscore/factuality", "-p", "gptscore/fluency")
     judge(stage, "likely", *given, "-m", f"replay:{stage.rows('likely.jsonl', replies)}")
-    lines = [f"t{k},{name},ann,{5 - k % 3 * 2 + (k % 4 == 0) - (k % 5 == 0)}" for k in range(18) for name in ("factuality", "fluency")]  # fmt: skip
+    lines = [
+        f"t{k},{name},ann,{5 - k % 3 * 2 + (k % 4 == 0) - (k % 5 == 0)}"
+        for k in range(18)
+        for name in ("factuality", "fluency")
+    ]
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
     analyses(stage, "likely", labels, ("--min", "factuality=-2"))
     judge(stage, "part", *given, "-m", f"replay:{stage.rows('part.jsonl', replies[:30])}")
@@ -217,7 +227,11 @@ def one_sided(stage: Stage) -> None:
     judge(stage, "two", *given, "-m", clear, "-m", mute)
     judge(stage, "one", *given, "-m", clear)
     judge(stage, "none", *given, "-m", mute)
-    lines = [f"p{k},helpful,{who},{'ab'[(k + turn) % 4 == 3]}" for k in range(12) for turn, who in enumerate(("ann", "ben"))]  # fmt: skip
+    lines = [
+        f"p{k},helpful,{who},{'ab'[(k + turn) % 4 == 3]}"
+        for k in range(12)
+        for turn, who in enumerate(("ann", "ben"))
+    ]
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
     half = ("--min", "helpful=50%", "--system", "a")
     analyses(stage, "two", labels, half, forms="tj")
@@ -243,8 +257,11 @@ def one_sided(stage: Stage) -> None:
     stage.pages(view_run_none=query("/run", run="none"), view_compare_none=compared("one", "none"))
 
 
-def direct(stage: Stage, name: str, scores: Mapping[str, Sequence[Any]], *, version: str = "") -> tuple[str, str]:  # fmt: skip
-    """Items and replies of `prometheus/direct`: the k-th of a system is judged by its k-th score, or a text."""
+def direct(
+    stage: Stage, name: str, scores: Mapping[str, Sequence[Any]], *, version: str = ""
+) -> tuple[str, str]:
+    """Items and replies of `prometheus/direct`: the k-th of a system is judged by its k-th score, or a
+    text."""
     items, replies = [], []
     for system, values in scores.items():
         for k, value in enumerate(values):
@@ -262,7 +279,10 @@ def panel(stage: Stage) -> None:
     """Three judges on scores of two systems: a kind one, a strict one, one that stands apart."""
     kind = {"new": [5, 4, 5, 4, 5, 3, 5, 4, 5, 5], "old": [4, 3, 4, 3, 2, 3, 4, 3, 4, 2]}
     strict = {"new": [4, 3, 4, 4, 4, 2, 5, 3, 4, 4], "old": [3, 2, 3, 3, 1, 2, 4, 2, 3, 1]}
-    apart = {"new": [1, 5, 2, "I cannot judge this.", 2, 5, 1, 4, 3, 1], "old": [5, 1, 4, 2, 5, "[RESULT] 9", 1, 5, 2, 4]}  # fmt: skip
+    apart = {
+        "new": [1, 5, 2, "I cannot judge this.", 2, 5, 1, 4, 3, 1],
+        "old": [5, 1, 4, 2, 5, "[RESULT] 9", 1, 5, 2, 4],
+    }
     files = [
         direct(stage, name, said) for name, said in (("kind", kind), ("strict", strict), ("apart", apart))
     ]
@@ -280,14 +300,24 @@ def panel(stage: Stage) -> None:
 
 def failures(stage: Stage) -> None:
     """Half of the replies failed, in every way there is, more of them for one of two systems."""
-    bad = ["It is fine.", "I cannot evaluate this content.", "[RESULT] 9", "good [RESULT] 1 [RESULT] 5", "missing", ""]  # fmt: skip
+    bad = [
+        "It is fine.",
+        "I cannot evaluate this content.",
+        "[RESULT] 9",
+        "good [RESULT] 1 [RESULT] 5",
+        "missing",
+        "",
+    ]
     scores: dict[str, list[Any]] = {
         "new": [*bad, *bad, *bad[:2], 5, 4, 5, 4, 5, 5],
         "old": [*bad, 3, 2, 3, 4, 3, 2, 3, 4, 2, 3, 3, 3, 4, 2],
     }
     items, replies = direct(stage, "half", scores)
     judge(stage, "half", items, *TACT, "-m", f"replay:{replies}", "--no-reask")
-    whole = {name: [v if isinstance(v, int) else 1 + k % 2 for k, v in enumerate(vs)] for name, vs in scores.items()}  # fmt: skip
+    whole = {
+        name: [v if isinstance(v, int) else 1 + k % 2 for k, v in enumerate(vs)]
+        for name, vs in scores.items()
+    }
     judge(stage, "whole", items, *TACT, "-m", f"replay:{direct(stage, 'whole', whole)[1]}")
     labels = stage.labels("labels.csv", "whole")
     analyses(stage, "half", labels, ("--min", "tact=2", "--max-failed", "60%"))
@@ -317,7 +347,14 @@ def failures(stage: Stage) -> None:
 def gates(stage: Stage) -> None:
     """Every outcome of a gate, in every form."""
     for name, file in (("main", "before"), ("change", "after"), ("unchanged", "before")):
-        judge(stage, name, f"examples/inbox/{file}.jsonl", *COURTESY, "-m", f"replay:examples/inbox/{file}.replies.jsonl")  # fmt: skip
+        judge(
+            stage,
+            name,
+            f"examples/inbox/{file}.jsonl",
+            *COURTESY,
+            "-m",
+            f"replay:examples/inbox/{file}.replies.jsonl",
+        )
     asked: dict[str, tuple[str, ...]] = {
         "good": ("change", "--min", "courtesy=4", "--max-drop", "courtesy=0.2", "--baseline", "main"),
         "unchanged": ("unchanged", "--max-drop", "courtesy=0.1", "--baseline", "main"),
@@ -338,10 +375,21 @@ def gates(stage: Stage) -> None:
             stage.file(f"{name}.xml", "junit.xml")
         (stage.work / "junit.xml").unlink(missing_ok=True)
     stage.forms("open", "gate", *asked["open"], forms="np")
-    lines = [f"{row['id']},courtesy,ann,{3 + k % 3 % 2}" for k, row in enumerate(rows_of(stage, "examples/inbox/after.jsonl")) if k % 2 == 0]  # fmt: skip
+    lines = [
+        f"{row['id']},courtesy,ann,{3 + k % 3 % 2}"
+        for k, row in enumerate(rows_of(stage, "examples/inbox/after.jsonl"))
+        if k % 2 == 0
+    ]
     labels = stage.text("labels.csv", "item,criterion,rater,value", *lines)
     stage.forms("labels", "gate", "change", "--min", "courtesy=4", "--labels", labels, forms="tj")
-    config = stage.text("thresholds.toml", "[gate]", "min = { courtesy = 4.0 }", 'baseline = "main"', 'max_failed = "10%"', "max_drop = { courtesy = 0.2 }")  # fmt: skip
+    config = stage.text(
+        "thresholds.toml",
+        "[gate]",
+        "min = { courtesy = 4.0 }",
+        'baseline = "main"',
+        'max_failed = "10%"',
+        "max_drop = { courtesy = 0.2 }",
+    )
     stage.forms("config", "gate", "change", "--config", config, forms="t")
     stage.text("adjudge.toml", "[gate]", "minimum = { courtesy = 4.0 }")
     stage.say("config-mistake.txt", "gate", "change")
@@ -354,16 +402,33 @@ def rows_of(stage: Stage, name: str) -> list[dict[str, Any]]:
 def comparisons(stage: Stage) -> None:
     """Two versions of a system, and two versions of a prompt."""
     for name in ("before", "after"):
-        judge(stage, name, f"examples/inbox/{name}.jsonl", *COURTESY, "-m", f"replay:examples/inbox/{name}.replies.jsonl")  # fmt: skip
+        judge(
+            stage,
+            name,
+            f"examples/inbox/{name}.jsonl",
+            *COURTESY,
+            "-m",
+            f"replay:examples/inbox/{name}.replies.jsonl",
+        )
     for name, protocol in (("draft", "courtesy-draft"), ("repaired", "courtesy")):
-        judge(stage, name, "examples/inbox/both.jsonl", "-p", f"examples/protocols-guide/{protocol}", "-m", f"replay:examples/inbox/both.{name}.replies.jsonl")  # fmt: skip
+        judge(
+            stage,
+            name,
+            "examples/inbox/both.jsonl",
+            "-p",
+            f"examples/protocols-guide/{protocol}",
+            "-m",
+            f"replay:examples/inbox/both.{name}.replies.jsonl",
+        )
     stage.forms("compare-versions", "compare", "before", "after", forms="tnjm")
     stage.forms("compare-prompts", "compare", "draft", "repaired", forms="tj")
     stage.say("compare-same.txt", "compare", "after", "after")
     stage.say("compare-apart.txt", "compare", "before", "draft")
     labels = stage.labels("labels.csv", "repaired")
     stage.say("trust.txt", "trust", "draft", "--labels", labels)
-    stage.say("trust-versus.txt", "trust", "draft", "--versus", "repaired", "--labels", labels, like="trust.txt")  # fmt: skip
+    stage.say(
+        "trust-versus.txt", "trust", "draft", "--versus", "repaired", "--labels", labels, like="trust.txt"
+    )
     for name in ("report", "rank"):
         stage.say(f"{name}-draft.txt", name, "draft")
         stage.say(f"{name}-repaired.txt", name, "repaired", like=f"{name}-draft.txt")
@@ -385,7 +450,15 @@ def trusted(stage: Stage) -> None:
         name, text = systems[k % 6], k // 6
         item = f"t{text}-{name}"
         truth = 2 if name == "broken" else 3 + (k * 5 + text) % 3
-        items.append({"id": item, "group": f"t{text}", "system": name, "summary": f"Summary {k}.", "reviews": f"Review of {text}."})  # fmt: skip
+        items.append(
+            {
+                "id": item,
+                "group": f"t{text}",
+                "system": name,
+                "summary": f"Summary {k}.",
+                "reviews": f"Review of {text}.",
+            }
+        )
         said = f"Reads well enough. <score>{min(5, truth + (k % 3 == 0))}</score>"
         kind.append(
             {"item": item, "text": "It is about something else." if k in (5, 11, 29, 35, 47) else said}
@@ -424,17 +497,53 @@ def trusted(stage: Stage) -> None:
     )
     stage.say("report.txt", "report", "faults")
     stage.say("rank.txt", "rank", "faults")
-    stage.forms("gate-labels", "gate", "faults", "--min", "fluency=3", "--max-failed", "10%", "--labels", labels, forms="tj")  # fmt: skip
+    stage.forms(
+        "gate-labels",
+        "gate",
+        "faults",
+        "--min",
+        "fluency=3",
+        "--max-failed",
+        "10%",
+        "--labels",
+        labels,
+        forms="tj",
+    )
     stage.report_page("report", "faults", "--labels", labels)
-    scores = stage.text("scores.csv", "item,system,criterion,value", "q1,old,clarity,4", "q2,old,clarity,2", "q3,new,clarity,5", "q4,new,clarity,", "q5,new,clarity,3")  # fmt: skip
-    few = stage.text("few.csv", "item,criterion,rater,value", *(f"q{k},clarity,ann,{v}" for k, v in enumerate((3, 2, 4, 2, 4), 1)))  # fmt: skip
+    scores = stage.text(
+        "scores.csv",
+        "item,system,criterion,value",
+        "q1,old,clarity,4",
+        "q2,old,clarity,2",
+        "q3,new,clarity,5",
+        "q4,new,clarity,",
+        "q5,new,clarity,3",
+    )
+    few = stage.text(
+        "few.csv",
+        "item,criterion,rater,value",
+        *(f"q{k},clarity,ann,{v}" for k, v in enumerate((3, 2, 4, 2, 4), 1)),
+    )
     stage.forms("trust-scores", "trust", "--scores", scores, "--labels", few, forms="tj")
 
 
 def sampled(stage: Stage) -> None:
     """Several samples of each item, and scores from log-probabilities."""
-    items = [{"id": f"s{k}", "system": "ab"[k % 2], "group": f"g{k // 2}", "instruction": f"Question {k}?", "response": f"Answer {k}."} for k in range(12)]  # fmt: skip
-    said = [{"item": f"s{k}", "text": f"Hm. [RESULT] {1 + (k + n * (k % 3)) % 5}" if (k, n) != (4, 1) else "Hm."} for k in range(12) for n in range(3)]  # fmt: skip
+    items = [
+        {
+            "id": f"s{k}",
+            "system": "ab"[k % 2],
+            "group": f"g{k // 2}",
+            "instruction": f"Question {k}?",
+            "response": f"Answer {k}.",
+        }
+        for k in range(12)
+    ]
+    said = [
+        {"item": f"s{k}", "text": f"Hm. [RESULT] {1 + (k + n * (k % 3)) % 5}" if (k, n) != (4, 1) else "Hm."}
+        for k in range(12)
+        for n in range(3)
+    ]
     given = (stage.rows("items.jsonl", items), *TACT)
     judge(stage, "three", *given, "-m", f"replay:{stage.rows('three.jsonl', said)}", "--samples", "3")
     labels = stage.labels("labels.csv", "three")
@@ -478,17 +587,23 @@ def tools(stage: Stage) -> None:
         "gptscore-ko": ("gptscore-ko/factuality", "--item", "examples/news.jsonl:2"),
         "geval": ("geval/compare", "--item", "examples/advice.jsonl:1", "--order", "ba"),
         "opinion": ("opinion-summary/faithfulness", "--item", "examples/products.jsonl:3"),
-        "commentary": ("commentary-zh/structure", "--item", "examples/commentary.jsonl:2", "--examples", "examples/commentary.examples.jsonl"),
-        "prometheus": ("prometheus/direct", "--item", "examples/answers.jsonl:4", "--rubric", "examples/tact.toml"),
+        "commentary": ("commentary-zh/structure", "--item", "examples/commentary.jsonl:2", "--examples",
+        "examples/commentary.examples.jsonl"),
+        "prometheus": ("prometheus/direct", "--item", "examples/answers.jsonl:4", "--rubric",
+        "examples/tact.toml"),
         "folder": ("examples/protocols-guide/courtesy",),
         "unknown": ("no/such",),
     }  # fmt: skip
     for name, given in shown.items():
         stage.forms(f"protocols-show-{name}", "protocols", "show", *given, forms="tj")
     for name, folder in (("clean", "courtesy"), ("suspicious", "courtesy-draft")):
-        stage.forms(f"protocols-check-{name}", "protocols", "check", f"examples/protocols-guide/{folder}", forms="tj")  # fmt: skip
+        stage.forms(
+            f"protocols-check-{name}", "protocols", "check", f"examples/protocols-guide/{folder}", forms="tj"
+        )
     stage.say("protocols-check-all.txt", "protocols", "check", "examples/protocols-guide")
-    stage.say("protocols-check-github.txt", "protocols", "check", "examples/protocols-guide", "--github", width=None)  # fmt: skip
+    stage.say(
+        "protocols-check-github.txt", "protocols", "check", "examples/protocols-guide", "--github", width=None
+    )
     stage.say("protocols-new.txt", "protocols", "new", "helpfulness")
     for path in sorted((stage.work / "helpfulness").iterdir()):
         stage.file(f"protocols-new-{path.name}", path)
@@ -500,13 +615,31 @@ def tools(stage: Stage) -> None:
     (broken / "protocol.toml").write_text(text.replace("low = 1", "low = 7"), encoding="utf-8")
     (broken / "user.md").write_text("Judge {{ nothing }}.\n", encoding="utf-8")
     stage.forms("protocols-check-broken", "protocols", "check", "broken", forms="tj")
-    stage.say("protocols-import.txt", "protocols", "import", "examples/protocols-guide/museum-prompts.md", "--to", "museum")  # fmt: skip
+    stage.say(
+        "protocols-import.txt",
+        "protocols",
+        "import",
+        "examples/protocols-guide/museum-prompts.md",
+        "--to",
+        "museum",
+    )
     stage.say("protocols-check-museum.txt", "protocols", "check", "museum")
     stage.forms("models-list", "models", "list", forms="tj")
     judge(stage, "tact", "examples/answers.jsonl", *TACT, "-m", "replay:examples/answers.replies.jsonl")
     stage.forms("doctor", "doctor", forms="tj")
     stage.say("pair.jsonl", "pair", *STYLES[:2], width=None)
-    stage.say("pair-random.jsonl", "pair", *STYLES, "--design", "random", "--per-item", "1", "--seed", "3", width=None)  # fmt: skip
+    stage.say(
+        "pair-random.jsonl",
+        "pair",
+        *STYLES,
+        "--design",
+        "random",
+        "--per-item",
+        "1",
+        "--seed",
+        "3",
+        width=None,
+    )
     stage.say("pair-group.txt", "pair", "examples/inbox/both.jsonl", "--by", "group", "-o", "inbox.jsonl")
     stage.file("pair-group.jsonl", "inbox.jsonl")
     stage.say("runs-rename.txt", "runs", "rename", "tact", "polite")
@@ -532,8 +665,20 @@ def mistakes(stage: Stage) -> None:
     stage.say("no-run-compare.txt", "compare", "tact", "nobody")
     stage.say("no-run-show.txt", "runs", "show", "nobody")
     stage.say("no-labels.txt", "trust", "tact", "--labels", "nowhere.csv")
-    stage.say("bad-labels.txt", "trust", "tact", "--labels", stage.text("bad.csv", "item,criterion,value", "refund-calm,tact,good", "x,tact,3"))  # fmt: skip
-    stage.say("other-labels.txt", "trust", "tact", "--labels", stage.text("other.csv", "item,criterion,rater,value", "x,tact,ann,3"))  # fmt: skip
+    stage.say(
+        "bad-labels.txt",
+        "trust",
+        "tact",
+        "--labels",
+        stage.text("bad.csv", "item,criterion,value", "refund-calm,tact,good", "x,tact,3"),
+    )
+    stage.say(
+        "other-labels.txt",
+        "trust",
+        "tact",
+        "--labels",
+        stage.text("other.csv", "item,criterion,rater,value", "x,tact,ann,3"),
+    )
     stage.say("no-criterion.txt", "rank", "tact", "--criterion", "nothing")
     stage.say("no-model.txt", "run", "examples/answers.jsonl", *TACT)
     stage.say(
@@ -549,9 +694,11 @@ def mistakes(stage: Stage) -> None:
 
 SCENARIOS: dict[str, Callable[[Stage], None]] = {
     "news": a_system("news", ("--min", "factuality=3"), "-p", "gptscore-ko/factuality"),
-    "advice": a_system("advice", ("--min", "overall=3", "--min", "clarity=3", "--system", "short"), "-p", "geval/compare"),
+    "advice": a_system("advice", ("--min", "overall=3", "--min", "clarity=3", "--system", "short"), "-p",
+    "geval/compare"),
     "products": a_system("products", ("--min", "faithfulness=3"), "-p", "opinion-summary/faithfulness"),
-    "commentary": a_system("commentary", ("--min", "structure=5"), "-p", "commentary-zh/structure", "--examples", "examples/commentary.examples.jsonl", low=0, high=10),
+    "commentary": a_system("commentary", ("--min", "structure=5"), "-p", "commentary-zh/structure",
+    "--examples", "examples/commentary.examples.jsonl", low=0, high=10),
     "answers": a_system("answers", ("--min", "tact=3"), *TACT),
     "styles": styles,
     "demo": demo,

@@ -1,4 +1,5 @@
-"""Long texts (prompts, replies) by their beginning: a golden file shows that they changed, a diff of the code how."""
+"""Long texts (prompts, replies) by their beginning: a golden file shows that they changed, a diff of the code
+how."""
 
 from __future__ import annotations
 

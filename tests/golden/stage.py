@@ -1,4 +1,5 @@
-"""A stage for golden outputs: runs commands and asks pages in a folder of its own, and writes down what they say.
+"""A stage for golden outputs: runs commands and asks pages in a folder of its own, and writes down what they
+say.
 
 It knows the command line (`adjudge.cli.main`) and, in `open_web` alone, the web application.
 """
@@ -131,8 +132,10 @@ def ask(app: Any, url: str, post: object = None) -> tuple[int, str]:
         headers |= {"origin": f"http://127.0.0.1:{PORT}", "content-type": "application/json"}
         headers |= {"x-adjudge-csrf": "csrf", "content-length": str(len(body))}
     scope = {
-        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "scheme": "http",
-        "method": "GET" if post is None else "POST", "path": unquote(parts.path), "raw_path": parts.path.encode(),
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+        "scheme": "http",
+        "method": "GET" if post is None else "POST", "path": unquote(parts.path),
+        "raw_path": parts.path.encode(),
         "root_path": "", "query_string": parts.query.encode(), "client": ("127.0.0.1", 50000),
         "server": ("127.0.0.1", PORT), "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
     }  # fmt: skip
@@ -160,7 +163,8 @@ def final_answer(app: Any, url: str) -> tuple[int, str]:
 
 
 class Stage:
-    """One scenario: works in `work` (the current folder while it runs), and writes golden files into `out`."""
+    """One scenario: works in `work` (the current folder while it runs), and writes golden files into
+    `out`."""
 
     def __init__(self, work: Path, out: Path) -> None:
         self.work, self.out = work.resolve(), out
@@ -194,10 +198,13 @@ class Stage:
         (self.work / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         return name
 
-    def labels(self, name: str, run: str, low: int = 1, high: int = 5, raters: Sequence[str] = ("ann", "ben")) -> str:  # fmt: skip
+    def labels(
+        self, name: str, run: str, low: int = 1, high: int = 5, raters: Sequence[str] = ("ann", "ben")
+    ) -> str:
         """Labels for every item of a run, near to what the judges said; choices for choices.
 
-        Of many criteria the first and the last have labels: the cards of the others would say the same in other numbers.
+        Of many criteria the first and the last have labels: the cards of the others would say the same in
+        other numbers.
         """
         outputs: dict[tuple[str, str, str], dict[str, str]] = {}
         for row in csv.DictReader(io.StringIO(command("export", run, "--format", "csv").out)):
@@ -246,7 +253,8 @@ class Stage:
         return done
 
     def write(self, name: str, text: str, like: str = "") -> None:
-        """A golden file: the text, or where it says nearly what the file `like` does, only the lines that differ."""
+        """A golden file: the text, or where it says nearly what the file `like` does, only the lines that
+        differ."""
         text = self.plain(text)
         if name.endswith(".json") and text[:1] in "{[":
             text = json_text(text)
@@ -262,7 +270,8 @@ class Stage:
     def forms(self, name: str, *arguments: str | Path, forms: str = "tjm", like: str = "") -> None:
         """A command in several forms: t on a terminal, n on a narrow one, p piped, j JSON, m Markdown.
 
-        `like` is the name of another command: each form is written as what differs from the same form of that one.
+        `like` is the name of another command: each form is written as what differs from the same form of that
+        one.
         """
         endings = {"t": "txt", "n": "narrow.txt", "p": "piped.txt", "j": "json", "m": "md"}
         widths = {"t": WIDE, "n": NARROW}
@@ -303,7 +312,8 @@ def query(path: str, **values: str | tuple[str, ...]) -> str:
 
 
 def changes(like: str, before: str, after: str) -> str:
-    """The lines in which a text differs from that of the file `like`, without their numbers, which would move."""
+    """The lines in which a text differs from that of the file `like`, without their numbers, which would
+    move."""
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
     if not lines:
         return f"the same as {like}\n"

@@ -31,7 +31,8 @@ def test_there_is_a_folder_for_each_scenario_and_no_other() -> None:
 
 
 MOST_LINES = 25_000
-"""More than this nobody reads: show a scenario by what differs (`like`), or leave out what another one shows."""
+"""More than this nobody reads: show a scenario by what differs (`like`), or leave out what another one
+shows."""
 
 
 def test_there_are_no_more_lines_than_a_person_reviews() -> None:
@@ -43,19 +44,23 @@ def test_a_page_is_written_as_its_reader_sees_it() -> None:
     html = """<title>Run</title><h1>Run</h1><script>no()</script><p hidden>no</p><dl><dt>Cost</dt><dd>free</dd></dl>
         <table><caption>Scores</caption><tr><th>system</th><th>mean</th></tr><tr><td><p>a</p></td><td>5
         <svg><title>a: 5</title><path/></svg></td></tr></table><ul><li>read: <mark>4 &lt; 5</mark></li></ul>
-        <details><summary>All</summary><p>first</p></details><details><summary>All</summary><p>second</p></details>"""
+        <details><summary>All</summary><p>first</p></details><details><summary>All</summary><p>second</p></details>"""  # noqa: E501
     assert page_text(html).splitlines() == [
         "title: Run", "# Run", "Cost: free", "caption: Scores", "system | mean", "a | 5 (picture: a: 5)",
         "- read: ⟦4 < 5⟧", "> All", "first", "> All",
     ]  # fmt: skip
 
 
-SOUND = '<h1>A</h1><a href="#b">b</a><table><tr><th scope="col">c</th></tr></table><svg><title>d</title></svg><p id="b">e</p>'
+SOUND = (
+    '<h1>A</h1><a href="#b">b</a><table><tr><th '
+    'scope="col">c</th></tr></table><svg><title>d</title></svg><p id="b">e</p>'
+)
 
 
 @pytest.mark.parametrize(
     ("part", "instead"),
-    [("</p>", ""), ("</h1>", "</h2>"), ("<h1>", "<h1></h1><h1>"), ('href="#b"', 'href="#c"'), (' scope="col"', ""),
+    [("</p>", ""), ("</h1>", "</h2>"), ("<h1>", "<h1></h1><h1>"), ('href="#b"', 'href="#c"'),
+    (' scope="col"', ""),
      ("<title>d</title>", ""), ("<table>", '<table id="b">')],
 )  # fmt: skip
 def test_a_fault_of_a_page_is_found(part: str, instead: str) -> None:
