@@ -52,7 +52,7 @@ def report_lines(folder: Path) -> list[tuple[str, str]]:
 
 
 def demo_lines(folder: Path) -> list[tuple[str, str]]:
-    """The third and the fourth screen of the recorded demo, as a terminal of 80 columns shows them."""
+    """The two gates of the recorded demo, as a terminal of 80 columns shows them."""
     command = f"{sys.executable} -c 'from adjudge.cli import main; main()' demo --recorded -q"
     main_end, side_end = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "dumb"}
@@ -64,7 +64,10 @@ def demo_lines(folder: Path) -> list[tuple[str, str]]:
             while chunk := os.read(main_end, 65536):
                 chunks.append(chunk)
     lines = b"".join(chunks).decode().replace("\r\n", "\n").split("\n")
-    first, last = (next(at for at, line in enumerate(lines) if line.startswith(f"── {n}")) for n in (3, 5))
+    first, last = (
+        next(at for at, line in enumerate(lines) if line.startswith(start))
+        for start in ("$ adjudge gate", "── 4")
+    )
     return [(line, _style(line)) for line in lines[first : last - 1]]
 
 

@@ -77,7 +77,7 @@ def judged(folder: Path) -> Path:
         }
         for one in faults
     ]  # fmt: skip
-    with (folder / "replies.jsonl").open("w", encoding="utf-8") as file:
+    with (folder / "large-judge.jsonl").open("w", encoding="utf-8") as file:
         for item in items:
             score = near(WORTH[item["system"]], 0.22, "judge", item["id"])
             text = f"Feedback: {REASONS[score]} [RESULT] {score}"
@@ -87,7 +87,7 @@ def judged(folder: Path) -> Path:
     (folder / "readability.toml").write_text(RUBRIC, encoding="utf-8")
     with contextlib.chdir(folder):
         run = adjudge.run(
-            items, "prometheus/direct", "replay:replies.jsonl", rubric="readability.toml", run="summaries"
+            items, "prometheus/direct", "replay:large-judge.jsonl", rubric="readability.toml", run="summaries"
         )
     store = folder / run.store
     with open_store(store) as opened:
@@ -141,10 +141,9 @@ def take(open_page: Callable[..., Page], store: Path, folder: Path) -> None:
             shot(page, f"viewer{suffix}")
         page = open_page(url)
         page.goto(f"{home}/run?run=summaries")
-        page.wait_for_selector(".strip")
+        page.wait_for_selector(".answer")
         shot(page, "run")
-        page.evaluate("document.getElementById('card').scrollIntoView()")
-        shot(page, "trust-map")
+        page.locator(".pictures").first.screenshot(path=HERE / "trust-map.png", animations="disabled")
         page.goto(f"{home}/matrix?run=summaries&sort=apart")
         page.click("a[data-pane]")
         page.wait_for_selector("#pane #results-head")
@@ -172,7 +171,10 @@ def main() -> None:
             cookies[urlsplit(url).netloc] = profile.cookies()
             return page
 
-        take(open_page, store, folder)
+        with contextlib.chdir(
+            folder
+        ):  # the pages show the store by its name, without a folder of this machine
+            take(open_page, Path(store.name), folder)
         browser.close()
 
 

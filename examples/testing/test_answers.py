@@ -1,4 +1,5 @@
-"""Are the replies of the support desk tactful? Each test asks an LLM judge, or finds its reply in the store."""
+"""Are the replies of the support desk tactful? Each test asks an LLM judge, or finds its reply in the
+store."""
 
 from __future__ import annotations
 
