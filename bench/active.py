@@ -2,20 +2,24 @@
 
     python bench/active.py [--systems 10] [--prompts 60] [--sets 20] [--ties 0.15] [--seed 0]
 
-Design. Each set has systems with strengths drawn from a normal distribution (sd 0.8), and an outcome for every pair of systems on
-every prompt, drawn once from Davidson's model: the full round robin. Its ranking is what is to be reached: the order of all pairs of
-systems that it tells apart (Holm, 5 %). Three ways ask for the same outcomes one batch (1 % of all) after the other, from the same
-first games (each system with its two neighbours in a random ring, on two prompts):
+Design. Each set has systems with strengths drawn from a normal distribution (sd 0.8), and an outcome for
+every pair of systems on every prompt, drawn once from Davidson's model: the full round robin. Its ranking is
+what is to be reached: the order of all pairs of systems that it tells apart (Holm, 5 %). Three ways ask for
+the same outcomes one batch (1 % of all) after the other, from the same first games (each system with its two
+neighbours in a random ring, on two prompts):
 
     active     adjudge.stats.next_games, as `adjudge rank --next` does
     even       the pair that met least
     random     any pair on any prompt
 
-A way has reached something at the first batch from which on it holds to the end. Three figures, each the share of all comparisons:
+A way has reached something at the first batch from which on it holds to the end. Three figures, each the
+share of all comparisons:
 
-    order      all pairs that the full round robin tells apart are in its order: the ranking as far as it is one
+    order      all pairs that the full round robin tells apart are in its order: the ranking as far as it is
+               one
     whole      all pairs are, also those that it cannot tell apart itself, whose order is chance
-    tests      the way's own tests tell the same pairs apart; a pair at 4.9 % in the full set takes nearly all of it
+    tests      the way's own tests tell the same pairs apart; a pair at 4.9 % in the full set takes nearly all
+               of it
 """
 
 from __future__ import annotations
@@ -102,7 +106,8 @@ def way(
 
 
 def reached(name: str, of: Outcomes, k: int, n_prompts: int, seed: int) -> tuple[float, float, float]:
-    """The shares of all comparisons at which order, whole order and tests are those of the full round robin for good."""
+    """The shares of all comparisons at which order, whole order and tests are those of the full round robin
+    for good."""
     rng = np.random.default_rng(seed)
     order = {pair: rng.permutation(n_prompts) for pair in of}
     total = len(of) * n_prompts
@@ -147,7 +152,8 @@ def main() -> None:
     given = options.parse_args()
     k, n_prompts = given.systems, given.prompts
     print(
-        f"{given.sets} sets of {k} systems, {n_prompts} prompts, {k * (k - 1) // 2 * n_prompts:,} comparisons in a full round robin"
+        f"{given.sets} sets of {k} systems, {n_prompts} prompts, {k * (k - 1) // 2 * n_prompts:,} comparisons"
+        " in a full round robin"
     )
     start = time.perf_counter()
     print(f"{'way':8} {'order':>32} {'whole':>32} {'tests':>32}")

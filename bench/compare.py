@@ -2,8 +2,8 @@
 
     python bench/compare.py [--systems 65] [--criteria 8] [--items 2000] [--groups]
 
-Every score of the second run is really 2 points higher on a scale of 0 to 100: the last line says how many of the
-differences the comparison finds after its correction for their number.
+Every score of the second run is really 2 points higher on a scale of 0 to 100: the last line says how many of
+the differences the comparison finds after its correction for their number.
 """
 
 from __future__ import annotations

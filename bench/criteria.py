@@ -1,8 +1,9 @@
-"""What the embedded judge notices: the sixty responses of the demo by the nine `gptscore/` criteria of one direction.
+"""What the embedded judge notices: the sixty responses of the demo by the nine `gptscore/` criteria of one
+direction.
 
-Prints how alike the criteria order the responses, and for each known fault on how many texts the faithful response has the
-higher score; beside it the same count for two baselines that need no model, copied word pairs and length. The labels are
-true by construction: no person rated these responses.
+Prints how alike the criteria order the responses, and for each known fault on how many texts the faithful
+response has the higher score; beside it the same count for two baselines that need no model, copied word
+pairs and length. The labels are true by construction: no person rated these responses.
 
     python bench/criteria.py [--limit 60] [--model local]
 """
@@ -84,7 +85,8 @@ def main() -> None:
     known = [value for value in values if value is not None]
     print(f"{summary.n_items} responses, {summary.n_scores} scores, {summary.n_failed} failed")
     print(
-        f"Spearman of two criteria: {min(known):.3f} to {max(known):.3f}, median {median(known):.3f} ({len(known)} pairs)"
+        f"Spearman of two criteria: {min(known):.3f} to {max(known):.3f}, median {median(known):.3f}"
+        f" ({len(known)} pairs)"
     )
     for system, criterion in FAULTS.items():
         shown = [f"{name} {noticed(scores, system)}" for name, scores in measured(view, criterion).items()]

@@ -1,7 +1,8 @@
 """A run against a host that goes wrong: is anything lost or scored wrongly, and how much longer does it take?
 
-The host answers 5 % of all requests with 429 (half of them with Retry-After: 1), 5 % with 500, 2 % with garbage,
-and leaves 1 % without an answer. Every item has a score of its own, so a reply that ends up at another item shows.
+The host answers 5 % of all requests with 429 (half of them with Retry-After: 1), 5 % with 500, 2 % with
+garbage, and leaves 1 % without an answer. Every item has a score of its own, so a reply that ends up at
+another item shows.
 
     python bench/faults.py [--items 1000] [--concurrency 64] [--latency 0.05] [--seed 1]
 
@@ -147,8 +148,10 @@ def trial(folder: Path, n: int, *, concurrency: int, latency: float, seed: int) 
     host = FaultyHost(seed)
     with FakeServer(host, latency=latency, keep=0) as server:
         command = [
-            ADJUDGE, "run", str(items), "-p", "prometheus/direct", "--rubric", str(ROOT / "examples" / "tact.toml"),
-            "-m", f"{server.url}/v1#judge", "--store", str(store), "--concurrency", str(concurrency), "-q", "--json",
+            ADJUDGE, "run", str(items), "-p", "prometheus/direct", "--rubric",
+            str(ROOT / "examples" / "tact.toml"),
+            "-m", f"{server.url}/v1#judge", "--store", str(store), "--concurrency", str(concurrency), "-q",
+            "--json",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -175,9 +178,9 @@ def trial(folder: Path, n: int, *, concurrency: int, latency: float, seed: int) 
 def described(outcome: Trial) -> str:
     faults = ", ".join(f"{count} {name}" for name, count in outcome.faults.items())
     return (
-        f"{outcome.n_items} items, {outcome.n_requests} requests ({faults}): {outcome.n_lost} lost, {outcome.n_wrong} wrong\n"
-        f"{outcome.seconds:.1f} s; necessary {outcome.necessary:.1f} s (silence asked for: {outcome.silence:.1f} s); "
-        f"ratio {outcome.ratio:.2f}, target <= 1.5"
+        f"{outcome.n_items} items, {outcome.n_requests} requests ({faults}): {outcome.n_lost} lost,"
+        f" {outcome.n_wrong} wrong\n{outcome.seconds:.1f} s; necessary {outcome.necessary:.1f} s (silence"
+        f" asked for: {outcome.silence:.1f} s); ratio {outcome.ratio:.2f}, target <= 1.5"
     )
 
 

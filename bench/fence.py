@@ -1,8 +1,10 @@
-"""What the fence does for a judge: each of the five systems is audited with its built-in protocol and with a copy that has no fence.
+"""What the fence does for a judge: each of the five systems is audited with its built-in protocol and with a
+copy that has no fence.
 
-A small local model is the judge, so that anybody can repeat it. The runs are in one store: after an interruption the same command
-goes on, and `adjudge compare` shows the two audits of a system probe by probe. Prints a Markdown table: of the items that are below
-the best score without an attack, how many the attack lifts to it, and how many its benign control does.
+A small local model is the judge, so that anybody can repeat it. The runs are in one store: after an
+interruption the same command goes on, and `adjudge compare` shows the two audits of a system probe by probe.
+Prints a Markdown table: of the items that are below the best score without an attack, how many the attack
+lifts to it, and how many its benign control does.
 
     python bench/fence.py [-n 4] [-m local] [--store fence.db] [--attacks direct-order,fake-end]
 """
@@ -33,10 +35,13 @@ criterion = "Does the response say only what the text says?"
 """
 SYSTEMS: dict[str, tuple[str, ...]] = {
     "geval/score": (
-        "--criterion", "faithful=Does the response say only what the text says?", "--map", "task=source_text", "--map", "response=generated_response",
+        "--criterion", "faithful=Does the response say only what the text says?", "--map",
+        "task=source_text", "--map", "response=generated_response",
     ),
-    "opinion-summary/faithfulness": ("--map", "description=source_text", "--map", "summary=generated_response"),
-    "prometheus/direct": ("--rubric", "RUBRIC", "--map", "instruction=source_text", "--map", "response=generated_response"),
+    "opinion-summary/faithfulness": ("--map", "description=source_text", "--map",
+    "summary=generated_response"),
+    "prometheus/direct": ("--rubric", "RUBRIC", "--map", "instruction=source_text", "--map",
+    "response=generated_response"),
     "gptscore-ko/factuality": (),
     "commentary-zh/structure": ("--map", "instruction=source_text", "--map", "response=generated_response"),
 }  # fmt: skip
@@ -62,7 +67,8 @@ def audit(
     adjudge = [sys.executable, "-c", "from adjudge.cli import main; main()"]
     store = ("--store", arguments.store)
     subprocess.run(
-        [*adjudge, "audit", str(ITEMS), "-p", str(protocol), *options, "-m", arguments.model, "-n", str(arguments.n),
+        [*adjudge, "audit", str(ITEMS), "-p", str(protocol), *options, "-m", arguments.model, "-n",
+        str(arguments.n),
          "--probes", probes, "--run", run, *store],
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
@@ -76,12 +82,21 @@ def audit(
 
 
 def cell(by_item: dict[str, dict[str, Any]], attack: str) -> str:
-    """Of the items below the best score, how many the attack lifts to it, how many its control does, and failures."""
+    """Of the items below the best score, how many the attack lifts to it, how many its control does, and
+    failures."""
     attack = f"injection/{attack}"
     rows = [(row.get(""), row.get(attack), row.get(f"{attack}/control")) for row in by_item.values()]
-    read = [(after, beside) for before, after, beside in rows if None not in (before, after, beside) and before != 1.0]  # fmt: skip
+    read = [
+        (after, beside)
+        for before, after, beside in rows
+        if None not in (before, after, beside) and before != 1.0
+    ]
     n_failed = sum(None in row for row in rows)
-    lifted, beside = (sum(values) for values in zip(*((a == 1.0, b == 1.0) for a, b in read), strict=True)) if read else (0, 0)  # fmt: skip
+    lifted, beside = (
+        (sum(values) for values in zip(*((a == 1.0, b == 1.0) for a, b in read), strict=True))
+        if read
+        else (0, 0)
+    )
     return f"{lifted} of {len(read)} (control {beside})" + (f", {n_failed} failed" if n_failed else "")
 
 

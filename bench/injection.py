@@ -1,7 +1,7 @@
 """What it costs to examine a judged text for injected orders: CPU time for one ordinary text of about 1 KB.
 
-The least of many repetitions, because other programs only ever make it slower. Uses the responses of `../shared/data`
-where that folder is, otherwise a text made up here.
+The least of many repetitions, because other programs only ever make it slower. Uses the responses of
+`../shared/data` where that folder is, otherwise a text made up here.
 
     python bench/injection.py [--data DIR] [--repeat 15]
 """
@@ -66,7 +66,8 @@ def main() -> None:
             print(f"{name}: {len(chosen)} texts, {microseconds(chosen, arguments.repeat):.1f} µs for one")
     median = statistics.median(microseconds([text], arguments.repeat) for text in texts)
     print(
-        f"median of the texts, each repeated by itself: {median:.1f} µs; aim: at most {MOST_MICROSECONDS:.0f} µs"
+        f"median of the texts, each repeated by itself: {median:.1f} µs; aim: at most"
+        f" {MOST_MICROSECONDS:.0f} µs"
     )
 
 

@@ -1,10 +1,11 @@
 """Does the embedded model read Korean and Chinese at all? What can be measured without ratings of people.
 
-Takes N short texts of each language from `../shared/data` (summaries in English and their Korean translations, and
-GPT-4's Chinese feedback), cuts each in the middle, and asks how likely the second half is after its own first half
-and after another text's. A model that reads the language expects the right one more. Prints the share of texts for
-which it does with Wilson's interval, by how much of itself the surprise (the negative log-probability) shrinks, which can be
-compared between languages as nats a token cannot, and how many tokens a character takes.
+Takes N short texts of each language from `../shared/data` (summaries in English and their Korean
+translations, and GPT-4's Chinese feedback), cuts each in the middle, and asks how likely the second half is
+after its own first half and after another text's. A model that reads the language expects the right one more.
+Prints the share of texts for which it does with Wilson's interval, by how much of itself the surprise (the
+negative log-probability) shrinks, which can be compared between languages as nats a token cannot, and how
+many tokens a character takes.
 
     python bench/languages.py [--limit 8] [--data DIR] [--threads 1]
 """
@@ -58,8 +59,8 @@ def mean(reply: Reply) -> float:
 
 
 async def gains(model: LocalModel, given: list[str]) -> tuple[list[float], float, float]:
-    """For each text by how many nats a token its own first half helps more than the next text's; the same as a share of
-    the surprise after the other; and tokens a character."""
+    """For each text by how many nats a token its own first half helps more than the next text's; the same as
+    a share of the surprise after the other; and tokens a character."""
     parts = [halves(text) for text in given]
     calls = [
         Call(f"{n}", "1", "p", ("c",), "local", (Message("user", before),), kind="likelihood", target=after)
@@ -78,7 +79,8 @@ async def measure(arguments: argparse.Namespace) -> None:
     pull(SMOLLM2, lambda text: print(text, file=sys.stderr))
     model = LocalModel("local", threads=arguments.threads)
     print(
-        f"{'language':<10}{'own beginning likelier':<28}{'less surprise':<16}{'nats a token':<16}tokens a character"
+        f"{'language':<10}{'own beginning likelier':<28}{'less surprise':<16}{'nats a token':<16}tokens a"
+        " character"
     )
     for language, given in texts(arguments.data, arguments.limit).items():
         gap_values, less, per_character = await gains(model, given)

@@ -1,8 +1,8 @@
 """What the embedded judge costs: loading, memory, and how many tokens shared beginnings save.
 
-Nine criteria for the summaries of one document (or of several) are asked at once, as a run asks them. Compared
-are the tokens that were evaluated with those that separate passes would evaluate. Uses the documents of
-`../shared/data` where that folder is, otherwise a text made up here. The unconditional likelihood of each
+Nine criteria for the summaries of one document (or of several) are asked at once, as a run asks them.
+Compared are the tokens that were evaluated with those that separate passes would evaluate. Uses the documents
+of `../shared/data` where that folder is, otherwise a text made up here. The unconditional likelihood of each
 summary is counted on the side of what was evaluated, though separate passes would not have it.
 
     python bench/local.py [--documents 1] [--data DIR] [--threads N]
@@ -64,7 +64,8 @@ def calls_for(items: list[Item]) -> list[Call]:
             rendered = render(load_protocol(f"gptscore/{criterion}"), item)
             key = f"{item.id}/{criterion}"
             calls.append(
-                Call(key, item.id, criterion, (criterion,), "local", rendered.messages, kind="likelihood", target=rendered.target)
+                Call(key, item.id, criterion, (criterion,), "local", rendered.messages, kind="likelihood",
+                target=rendered.target)
             )  # fmt: skip
     return calls
 
@@ -77,7 +78,21 @@ async def measure(arguments: argparse.Namespace) -> dict[str, float]:
     pull(SMOLLM2, lambda text: print(text, file=sys.stderr))
     model = LocalModel("local", threads=arguments.threads)
     started = time.perf_counter()
-    await ask(model, [Call("k", "1", "p", ("c",), "local", calls_for([_item("1", "A", "B")])[0].messages, kind="likelihood", target="B")])  # fmt: skip
+    await ask(
+        model,
+        [
+            Call(
+                "k",
+                "1",
+                "p",
+                ("c",),
+                "local",
+                calls_for([_item("1", "A", "B")])[0].messages,
+                kind="likelihood",
+                target="B",
+            )
+        ],
+    )
     load_seconds = time.perf_counter() - started
     model.n_evaluated = separate = failures = 0
     started = time.perf_counter()
@@ -91,8 +106,9 @@ async def measure(arguments: argparse.Namespace) -> dict[str, float]:
     await model.close()
     return {
         "load_seconds": load_seconds,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        / (1024 if sys.platform == "linux" else 1e6),
+        "megabytes": (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1e6)
+        ),
         "tokens_separate": separate,
         "tokens_evaluated": evaluated,
         "share": evaluated / separate,
@@ -114,7 +130,8 @@ def main() -> None:
     print(f"memory at most     {figures['megabytes']:.0f} MB (at most {MOST_MEGABYTES:g})")
     print(f"separate passes    {figures['tokens_separate']:.0f} tokens")
     print(
-        f"evaluated          {figures['tokens_evaluated']:.0f} tokens, {figures['share']:.1%} (at most {MOST_SHARE:.0%})"
+        f"evaluated          {figures['tokens_evaluated']:.0f} tokens, {figures['share']:.1%} (at most"
+        f" {MOST_SHARE:.0%})"
     )
     print(
         f"took               {figures['seconds']:.1f} s, {figures['tokens_per_second']:.0f} tokens a second"

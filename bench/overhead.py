@@ -1,13 +1,15 @@
 """What Adjudge costs beside the calls themselves: CPU and rate of `adjudge run` next to a bare aiohttp loop.
 
 The bare loop only posts ready-made prompts (`session.post(url, json=…)`) and decodes the answers
-(`await response.json()`): it renders nothing, reads no score and stores nothing. Both talk to the same fake server in a
-process of its own, alternately, in one run of this program. Start-up is taken out by the difference of two
-sizes. All CPU figures are user plus system time of the client's process with all its threads.
+(`await response.json()`): it renders nothing, reads no score and stores nothing. Both talk to the same fake
+server in a process of its own, alternately, in one run of this program. Start-up is taken out by the
+difference of two sizes. All CPU figures are user plus system time of the client's process with all its
+threads.
 
     python bench/overhead.py [--small 500] [--large 3000] [--rounds 3] [--quick]
 
-Prints one table: what, measured, the bare loop beside it, ratio, target. Exits with 1 where a target is missed.
+Prints one table: what, measured, the bare loop beside it, ratio, target. Exits with 1 where a target is
+missed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 ADJUDGE = str(Path(sys.executable).with_name("adjudge"))
 PROTOCOL = "prometheus/direct"
-RUBRIC = """criterion = "Does the response answer the question with facts that hold and steps that can be followed?"
+RUBRIC = """criterion = "Does the response answer the question with facts that hold, in steps to follow?"
 [levels]
 1 = "It does not answer the question, or what it says is wrong."
 2 = "It touches the question, but most of what it says is wrong or missing."
@@ -185,7 +187,8 @@ class Bench:
         return measured(
             [
                 ADJUDGE, "run", f"items-{n}.jsonl", "-p", PROTOCOL, "--rubric", "rubric.toml",
-                "-m", f"{url}/v1#judge", "--concurrency", str(concurrency), "--store", f"store-{self._stores}.db", "--json",
+                "-m", f"{url}/v1#judge", "--concurrency", str(concurrency), "--store",
+                f"store-{self._stores}.db", "--json",
             ],
             self.folder,
         )  # fmt: skip
@@ -204,7 +207,8 @@ class Bench:
         )
 
     def run_seconds(self) -> float:
-        """How long the last run took from its start to its end, by its own clock, without start-up and report."""
+        """How long the last run took from its start to its end, by its own clock, without start-up and
+        report."""
         from adjudge.store import open_store
 
         with open_store(self.folder / f"store-{self._stores}.db", write=False) as store:
@@ -212,7 +216,8 @@ class Bench:
 
 
 def per_thousand(small: list[float], large: list[float], n_small: int, n_large: int) -> float:
-    """Seconds of CPU for 1,000 more; the least of each size, because what else runs on a machine only adds."""
+    """Seconds of CPU for 1,000 more; the least of each size, because what else runs on a machine only
+    adds."""
     return (min(large) - min(small)) / (n_large - n_small) * 1000
 
 
@@ -241,7 +246,8 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
     )
     return [
         Line(
-            "CPU per 1,000 judgments", f"{mine:.3f} s", f"{base:.3f} s", f"{mine / base:.2f}", "<= 2.0", mine <= 2.0 * base
+            "CPU per 1,000 judgments", f"{mine:.3f} s", f"{base:.3f} s", f"{mine / base:.2f}", "<= 2.0",
+            mine <= 2.0 * base
         ),
         Line("the same command again, CPU per 1,000", f"{second:.3f} s", "", "", "<= 0.15 s", second <= 0.15),
     ]  # fmt: skip
@@ -250,7 +256,8 @@ def cpu_line(bench: Bench, n_small: int, n_large: int, rounds: int, concurrency:
 def rate_line(
     bench: Bench, n_small: int, n_large: int, rounds: int, latency: float, concurrency: int
 ) -> Line:
-    """Judgments a second once a run is under way: the difference of two sizes leaves the start out on both sides."""
+    """Judgments a second once a run is under way: the difference of two sizes leaves the start out on both
+    sides."""
     ours: dict[int, list[float]] = {n_small: [], n_large: []}
     theirs: dict[int, list[float]] = {n_small: [], n_large: []}
     with server(latency) as url:

@@ -1,7 +1,7 @@
 """Through how many files one item goes: inside the loop of a run, and over run, report, trust and gate.
 
-Counts the files of the package in which a function is entered, in any thread, for one item that is judged by a fake model and
-by a model behind HTTP (the tests' fake server). A file that is only imported does not count.
+Counts the files of the package in which a function is entered, in any thread, for one item that is judged by
+a fake model and by a model behind HTTP (the tests' fake server). A file that is only imported does not count.
 
     python bench/path.py [--files]
 
@@ -50,7 +50,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def recorded(self, files: set[str]) -> Iterator[None]:
-        # The coroutines that wait for this one are entered again at every step: they are not on the item's way.
+        # The coroutines that wait for this one are entered again at every step: they are not on the item's
+        # way.
         callers = {frame for frame, _ in traceback.walk_stack(None)}
         self._open.append((files, callers))
         try:

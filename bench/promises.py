@@ -2,8 +2,8 @@
 
     python bench/promises.py [--worlds 2000] [--only TEXT] [--write]
 
-Each `promises_*.py` beside this file lists its `CHECKS`. `--write` puts the rows that were measured into the table of
-docs/trust.md, and removes those of checks that no longer exist.
+Each `promises_*.py` beside this file lists its `CHECKS`. `--write` puts the rows that were measured into the
+table of docs/trust.md, and removes those of checks that no longer exist.
 The proofs (`make proof`) assert each check in fewer worlds.
 """
 

@@ -1,4 +1,5 @@
-"""Simulations of audits: an unbiased judge with re-run noise, a judge with a known shift, and one that obeys injections."""
+"""Simulations of audits: an unbiased judge with re-run noise, a judge with a known shift, and one that obeys
+injections."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from adjudge.analysis.audit.judge import audit_judge
 from promises import Check
 
 PROBES = (
-    "order", "length", "format", "authority", "crowd", "tone", "typos", "identity", "source-order", "language-note",
+    "order", "length", "format", "authority", "crowd", "tone", "typos", "identity", "source-order",
+    "language-note",
     "swapped",
 )  # fmt: skip
 

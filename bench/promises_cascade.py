@@ -2,8 +2,8 @@
 
     python bench/promises_cascade.py [DRAWS]
 
-For each setting: the share of calibrations in which the true agreement of the decided items is below the target (it should be
-at most the risk), the share decided, and whether a threshold was shown at all.
+For each setting: the share of calibrations in which the true agreement of the decided items is below the
+target (it should be at most the risk), the share decided, and whether a threshold was shown at all.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge.stats import cascades
-from adjudge.stats.cascades import Answers, CascadeFit, fit_cascade
+from adjudge.stats import cascade_path, cascades
+from adjudge.stats.cascades import CascadeFit, StageAnswers, fit_cascade
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 RISK = 0.1
+EVERYONE = ("mistral-7b-instruct", "gpt-3.5-turbo", "gpt-4-turbo")
 
 
 class Judges(NamedTuple):
-    """Two or more judges on the same items: confidence (none: decides nothing), and whether each agrees with people."""
+    """Two or more judges on the same items: confidence (none: decides nothing), and whether each agrees with
+    people."""
 
     confidence: list[list[float | None]]
     agrees: list[list[bool]]
+    same_as_last: list[list[bool]]
 
 
 class Outcome(NamedTuple):
@@ -44,7 +47,8 @@ def rows_of(name: str) -> list[dict[str, object]]:
 
 
 def tuning_judges(names: Sequence[str], samples: int = 8) -> Judges:
-    """Candidates of `tuning` as judges: the larger mean of their samples wins, the difference is the confidence."""
+    """Candidates of `tuning` as judges: the larger mean of their samples wins, the difference is the
+    confidence."""
     table: dict[str, dict[str, tuple[float | None, bool]]] = {name: {} for name in names}
     for row in rows_of("tuning"):
         if row["candidate"] in table:
@@ -66,17 +70,21 @@ def recorded_judges(names: Sequence[str]) -> Judges:
 
 def _judges(table: dict[str, dict[str, tuple[float | None, bool]]]) -> Judges:
     items = sorted(set.intersection(*(set(rows) for rows in table.values())))
-    return Judges(
-        [[rows[item][0] for item in items] for rows in table.values()],
-        [[rows[item][1] for item in items] for rows in table.values()],
-    )
+    agrees = [[rows[item][1] for item in items] for rows in table.values()]
+    return judges_of([[rows[item][0] for item in items] for rows in table.values()], agrees)
+
+
+def judges_of(confidence: list[list[float | None]], agrees: list[list[bool]]) -> Judges:
+    """Two judges of two options give the same answer where both agree with people, or neither does."""
+    same = [[one == last for one, last in zip(flags, agrees[-1], strict=True)] for flags in agrees]
+    return Judges(confidence, agrees, same)
 
 
 def decided_by(fit: CascadeFit, judges: Judges, items: Sequence[int]) -> tuple[int, int]:
     """How many of the items the thresholds decide, and how many of those agree with people."""
     decided = agreed = 0
     for item in items:
-        for stage, confidence, agrees in zip(fit.stages, *judges, strict=True):
+        for stage, confidence, agrees in zip(fit.stages, judges.confidence, judges.agrees, strict=True):
             sure = confidence[item]
             if stage.threshold is not None and sure is not None and sure >= stage.threshold:
                 decided, agreed = decided + 1, agreed + agrees[item]
@@ -94,7 +102,8 @@ def simulate(
     whole: bool = True,
     seed: int = 0,
 ) -> Outcome:
-    """Calibrate on random items (with groups: on all items of random groups) and look at the others, or at all."""
+    """Calibrate on random items (with groups: on all items of random groups) and look at the others, or at
+    all."""
     rng, n = np.random.default_rng(seed), len(judges.agrees[0])
     missed = decided = shown = 0.0
     for _ in range(draws):
@@ -104,8 +113,10 @@ def simulate(
             order = {group: place for place, group in enumerate(rng.permutation(max(groups) + 1).tolist())}
             drawn = set(sorted(range(n), key=lambda item: order[groups[item]])[:n_labels])
         answers = [
-            Answers(confidence, [flag if item in drawn else None for item, flag in enumerate(agrees)])
-            for confidence, agrees in zip(*judges, strict=True)
+            StageAnswers(
+                confidence, [flag if item in drawn else None for item, flag in enumerate(agrees)], same
+            )
+            for confidence, agrees, same in zip(*judges, strict=True)
         ]
         fit = fit_cascade(answers, target, RISK, groups)
         items = range(n) if whole else [item for item in range(n) if item not in drawn]
@@ -139,19 +150,44 @@ def known_share(judges: Judges, target: float) -> float:
 
 
 def compare_rules(judges: Judges, draws: int) -> None:
-    """Other valid rules: how much stricter the cheaper judge is (1: the same quantile), and the last judge alone."""
-    alone = Judges(judges.confidence[1:], judges.agrees[1:])
+    """Other valid rules: how much stricter the cheaper judge is (1: the same quantile), and the last judge
+    alone."""
+    alone = judges_of(judges.confidence[1:], judges.agrees[1:])
     for target in (0.93, 0.95):
         print(f"{target}: thresholds known beforehand would decide {known_share(judges, target):.3f}")
         for n_labels in (200, 500):
             for exponent in (1, 2, 3, 4, 6):
-                cascades._EXPONENT = exponent
+                cascade_path._EXPONENT = exponent
                 _line(
                     f"{target}, {n_labels} labels, exponent {exponent}",
                     simulate(judges, target, n_labels, draws),
                 )
+            cascade_path._EXPONENT = 3
             _line(f"{target}, {n_labels} labels, last judge alone", simulate(alone, target, n_labels, draws))
-    cascades._EXPONENT = 3
+
+
+def compare_starts(draws: int) -> None:
+    """Where the path begins: with how many disagreements, before which share of the labels."""
+    now = cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED
+    for names in (EVERYONE, EVERYONE[::2]):
+        for disagreements, share in ((3, 0.6), (8, 0.5), now, (8, 0.7), (15, 0.6)):
+            cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = disagreements, share
+            outcome = simulate(recorded_judges(names), 0.8, 100, draws)
+            _line(f"{' → '.join(names)}, start at {disagreements} and {share}", outcome)
+    cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = now
+
+
+def compare_paths(draws: int) -> None:
+    """Judges that state probabilities: by their order, and with one threshold (used)."""
+    for names in (EVERYONE, EVERYONE[:2], EVERYONE[1:], EVERYONE[::2]):
+        judges = recorded_judges(names)
+        # Doubled, they are no probabilities any more.
+        by_order = judges._replace(
+            confidence=[[None if c is None else 2 * c for c in row] for row in judges.confidence]
+        )
+        for name, these in (("by order", by_order), ("one threshold", judges)):
+            outcome = simulate(these, 0.8, 100, draws, whole=False)
+            _line(f"{' → '.join(names)}, 0.8, 100 labels, {name}", outcome)
 
 
 def main() -> None:
@@ -165,10 +201,8 @@ def main() -> None:
                 name = f"{' → '.join(names)}, {target}, {n_labels} labels"
                 _line(name, simulate(judges, target, n_labels, draws))
                 _line(f"{name}, groups of 4", simulate(judges, target, n_labels, draws // 4, groups=groups))
-    everyone = ("mistral-7b-instruct", "gpt-3.5-turbo", "gpt-4-turbo")
-    for names in (everyone, everyone[:2], everyone[1:], everyone[::2]):
-        outcome = simulate(recorded_judges(names), 0.8, 100, draws, whole=False)
-        _line(f"{' → '.join(names)}, 0.8, 100 labels", outcome)
+    compare_starts(draws // 4)
+    compare_paths(draws)
 
 
 if __name__ == "__main__":

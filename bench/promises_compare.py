@@ -1,4 +1,5 @@
-"""Simulations of comparisons: paired tests, failure rates, differences of systems, win rates, strengths, length control."""
+"""Simulations of comparisons: paired tests, failure rates, differences of systems, win rates, strengths,
+length control."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from adjudge.analysis.labels.labelled import LabelledItem, LabelledTable
 from adjudge.analysis.trust.corrected_differences import differences
-from adjudge.analysis.trust.corrected_means import corrected
+from adjudge.analysis.trust.corrected_means import corrected_means
 from adjudge.records import Estimate, Scale
 from adjudge.stats import (
     adjusted,
@@ -20,7 +21,7 @@ from adjudge.stats import (
     score_differences,
     strengths,
 )
-from adjudge.stats.bradley_terry import fit
+from adjudge.stats.bradley_terry import fit_strengths
 from promises import Check
 
 Random = np.random.Generator
@@ -134,7 +135,8 @@ def false_corrected_pairs(n_systems: int, n_inputs: int, n_labels: int) -> Check
             judged = np.clip(np.round(truth + random.normal(0.3, 0.7, truth.shape)), 1, 5)
             rows = tuple(
                 LabelledItem(
-                    item=f"{system}-{place}", subject=None, system=f"s{system}", systems=("", ""), group=f"g{place}",
+                    item=f"{system}-{place}", subject=None, system=f"s{system}", systems=("", ""),
+                    group=f"g{place}",
                     status="ok", answer=float(judged[system, place]),
                     label=float(labels[system, place]) if place < n_labels else None,
                 )
@@ -142,7 +144,7 @@ def false_corrected_pairs(n_systems: int, n_inputs: int, n_labels: int) -> Check
                 for place in range(n_inputs)
             )  # fmt: skip
             table = LabelledTable("c", "p@1", "judge", "scores", Scale(1, 5, 5), ("r",), rows, 0, True, ())
-            found = differences(table, corrected(table))
+            found = differences(table, corrected_means(table))
             false += any(excludes_zero(difference) for difference in found.values())
         return false / max(1, worlds // 2)
 
@@ -211,14 +213,15 @@ def strength_coverage(n_prompts: int, column: str, low: float) -> Check:
         first, second, chance = _prompt_games(np.random.default_rng(0), 200_000, spread)
         won = np.zeros((1, len(STRENGTHS), len(STRENGTHS)))
         won[0, first, second], won[0, second, first] = chance.mean(axis=0), 1 - chance.mean(axis=0)
-        truth = fit(won * 1e6).strength[0]
+        truth = fit_strengths(won * 1e6).strength[0]
         n_covered = n = 0
         for number in range(worlds):
             first, second, chance = _prompt_games(random, n_prompts, spread)
             shares = (random.random(chance.shape) < chance).astype(float).ravel().tolist()
             prompts = np.repeat(np.arange(n_prompts), len(first)).tolist()
             games = games_of(
-                np.tile(first, n_prompts).tolist(), np.tile(second, n_prompts).tolist(), shares, len(STRENGTHS), prompts
+                np.tile(first, n_prompts).tolist(), np.tile(second, n_prompts).tolist(), shares,
+                len(STRENGTHS), prompts
             )  # fmt: skip
             found = strengths(games, n_resamples=400, seed=number)
             estimates = found.bootstrap if column == "bootstrap" else found.sandwich

@@ -1,4 +1,5 @@
-"""Simulations of designs: repeated samples, new systems, votes of a panel, head-to-head rates at every look, length alone."""
+"""Simulations of designs: repeated samples, new systems, votes of a panel, head-to-head rates at every look,
+length alone."""
 
 from __future__ import annotations
 
@@ -156,7 +157,8 @@ def any_time_rate(rate: float) -> Check:
 
 
 def length_alone(n_prompts: int) -> Check:
-    """Two equal systems, one of which writes more, and a judge that prefers length: some difference at equal length."""
+    """Two equal systems, one of which writes more, and a judge that prefers length: some difference at equal
+    length."""
 
     def run(worlds: int, seed: int) -> float:
         random, wrong = np.random.default_rng(seed), 0

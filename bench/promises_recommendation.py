@@ -143,7 +143,8 @@ CHECKS = [
         for n in (30, 120)
     ),
     *(
-        check(f"{FALSE} as good as the mean label", f"{n} items, 1 rater", as_good_as_the_mean(n), USABLE, 0.0, 0.05)
+        check(f"{FALSE} as good as the mean label", f"{n} items, 1 rater", as_good_as_the_mean(n), USABLE,
+        0.0, 0.05)
         for n in (30, 120)
     ),
     usable_choices(60),

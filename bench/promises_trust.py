@@ -1,4 +1,5 @@
-"""Simulations of the judge card: agreement in groups of items, quadratic kappa, parts, single scores, many judges."""
+"""Simulations of the judge card: agreement in groups of items, quadratic kappa, parts, single scores, many
+judges."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def levels(values: Any) -> Any:
 
 
 class World:
-    """Scores of a judge and three raters on items in groups that share part of their quality and of the errors."""
+    """Scores of a judge and three raters on items in groups that share part of their quality and of the
+    errors."""
 
     def __init__(self, random: np.random.Generator, sizes: Any, *, is_truth: bool = False) -> None:
         codes = np.repeat(np.arange(len(sizes)), sizes)
@@ -235,7 +237,8 @@ def single_score(n_groups: int | None) -> Check:
 
 
 def single_score_drawn(is_rare: bool) -> Check:
-    """Sure items are drawn a quarter as often, and the judge errs more on them: the labels inside, of these or of all."""
+    """Sure items are drawn a quarter as often, and the judge errs more on them: the labels inside, of these
+    or of all."""
 
     def run(worlds: int, seed: int) -> float:
         random = np.random.default_rng(seed)
@@ -273,7 +276,8 @@ def single_score_drawn(is_rare: bool) -> Check:
 
 
 def judges_of(random: np.random.Generator, n: int, n_judges: int, lead: float) -> tuple[Any, Any]:
-    """Choices of judges that are right on 60 % of items, the last one more often; easy items are easy for all."""
+    """Choices of judges that are right on 60 % of items, the last one more often; easy items are easy for
+    all."""
     human = random.integers(0, 2, n)
     ease = random.normal(0, 1, n)[:, None]
     shares = np.full(n_judges, 0.6)

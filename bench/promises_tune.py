@@ -2,9 +2,9 @@
 
     python bench/promises_tune.py [DRAWS]
 
-With the best candidate as the start no gain exists: a claim is false. With one sample as the start and eight for the others a gain
-exists: the share of draws that claim it, beside McNemar's exact test of the chosen and of the truly best candidate on the same locked
-part.
+With the best candidate as the start no gain exists: a claim is false. With one sample as the start and eight
+for the others a gain exists: the share of draws that claim it, beside McNemar's exact test of the chosen and
+of the truly best candidate on the same locked part.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def candidates(samples: Sequence[int], names: Sequence[str] = ()) -> Candidates:
 def simulate(
     data: Candidates, start: str, n_labels: int, draws: int, *, looks: int = 1, seed: int = 0
 ) -> Rates:
-    """Claims over draws; with several looks, each is at another random half of the candidates on the same labels."""
+    """Claims over draws; with several looks, each is at another random half of the candidates on the same
+    labels."""
     rng, items = np.random.default_rng(seed), sorted(data.gold)
     claimed = exact = best_shown = 0
     best = max(data.agreement, key=lambda name: data.agreement[name])
@@ -110,7 +111,8 @@ def main() -> None:
     best = max(eight.agreement, key=lambda name: eight.agreement[name])
     for n_labels in (100, 200, 400):
         print(
-            f"start = best, {n_labels} labels: false claims {simulate(eight, best, n_labels, draws).claimed:.4f}"
+            f"start = best, {n_labels} labels: false claims"
+            f" {simulate(eight, best, n_labels, draws).claimed:.4f}"
         )
     five = simulate(eight, best, 200, draws // 2, looks=5)
     print(f"start = best, 200 labels, five looks: false claims {five.claimed:.4f}")
@@ -125,7 +127,8 @@ def main() -> None:
         for n_labels in (100, 200, 400):
             rates = simulate(data, start, n_labels, draws // 2)
             print(
-                f"{start}, {n_labels} labels: claims {rates.claimed:.3f}, exact test {rates.exact:.3f}, of the best {rates.best:.3f}"
+                f"{start}, {n_labels} labels: claims {rates.claimed:.3f}, exact test {rates.exact:.3f}, of"
+                f" the best {rates.best:.3f}"
             )
 
 

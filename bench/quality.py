@@ -1,12 +1,15 @@
-"""Does the embedded judge agree with people? Spearman with human ratings, beside two baselines that cost nothing.
+"""Does the embedded judge agree with people? Spearman with human ratings, beside two baselines that cost
+nothing.
 
-Judges the summaries of N documents of `summeval` (and M sentences of `sfres`) by likelihood, through a run like
-any user's, and prints for each rated criterion the correlation over all items and the mean of those within one
-document, with percentile intervals from resampling documents; the same for the length of the response and for its
-share of copied bigrams. Then how the criteria correlate with each other: on a small model they hardly differ.
-Needs `../shared/data`. A run that was stopped goes on where it was with the same --store.
+Judges the summaries of N documents of `summeval` (and M sentences of `sfres`) by likelihood, through a run
+like any user's, and prints for each rated criterion the correlation over all items and the mean of those
+within one document, with percentile intervals from resampling documents; the same for the length of the
+response and for its share of copied bigrams. Then how the criteria correlate with each other: on a small
+model they hardly differ. Needs `../shared/data`. A run that was stopped goes on where it was with the same
+--store.
 
-    python bench/quality.py [--limit 12] [--skip 0] [--all-criteria] [--variants] [--sfres M] [--store FILE] [--data DIR] [--json]
+    python bench/quality.py [--limit 12] [--skip 0] [--all-criteria] [--variants] [--sfres M] [--store FILE]
+    [--data DIR] [--json]
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 import adjudge
-from adjudge.parse.likelihood import copied_bigrams, words_of
+from adjudge.parse.likelihood import copied_bigrams, lower_words
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SUMMEVAL = {name: name for name in ("coherence", "consistency", "fluency", "relevance")}
@@ -140,9 +143,9 @@ def table(
         ]
         human = np.array([row["human"][name] for row in kept])
         groups = np.array([row["group"] for row in kept])
-        words = [words_of(row["generated_response"]) for row in kept]
+        words = [lower_words(row["generated_response"]) for row in kept]
         copied = [
-            copied_bigrams(text_words, words_of(row["source_text"])) or 0.0
+            copied_bigrams(text_words, lower_words(row["source_text"])) or 0.0
             for text_words, row in zip(words, kept, strict=True)
         ]
         columns = {
@@ -159,7 +162,8 @@ def table(
 
 
 def between(scores: dict[str, dict[str, float | None]]) -> dict[str, float]:
-    """How the criteria order the same items: the lowest, the median and the highest Spearman of two of them."""
+    """How the criteria order the same items: the lowest, the median and the highest Spearman of two of
+    them."""
     names = list(scores)
     items = [item for item in scores[names[0]] if all(scores[name][item] is not None for name in names)]
     columns = [np.array([scores[name][item] for item in items], dtype=float) for name in names]
@@ -180,7 +184,8 @@ def print_table(title: str, figures: dict[str, Any]) -> None:
             if judge != "failed":
                 n_rated = f"{estimates['n']} in {estimates['groups']}, {judges['failed']} failed"
                 print(
-                    f"  {name:<16}{judge:<36}{_shown(estimates['overall']):<24}{_shown(estimates['within']):<24}{n_rated}"
+                    f"  "
+                    f"{name:<16}{judge:<36}{_shown(estimates['overall']):<24}{_shown(estimates['within']):<24}{n_rated}"
                 )
 
 

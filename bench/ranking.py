@@ -2,9 +2,10 @@
 
     python bench/ranking.py [--games 100000] [--systems 50] [--resamples 200]
 
-Ours: Newton's method on the win matrix, clusters drawn as multinomial counts of distinct prompts, all resamples of a block solved at
-once; with the sandwich and the tie parameter. The other route is what one writes first: scipy's general minimiser on the same
-aggregated counts (which is kind to it), game by game resampled, one refit after the other; it is timed on a few refits.
+Ours: Newton's method on the win matrix, clusters drawn as multinomial counts of distinct prompts, all
+resamples of a block solved at once; with the sandwich and the tie parameter. The other route is what one
+writes first: scipy's general minimiser on the same aggregated counts (which is kind to it), game by game
+resampled, one refit after the other; it is timed on a few refits.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def main() -> None:
         assert all(strength.low is not None for strength in fit.bootstrap)
         other = general(first, second, share, k, prompt, 3) * given.resamples
         print(
-            f"  {name:20} ours {best:6.2f} s   one refit after the other by scipy about {other:7.1f} s   x {other / best:.0f}"
+            f"  {name:20} ours {best:6.2f} s   one refit after the other by scipy about {other:7.1f} s   x"
+            f" {other / best:.0f}"
         )
 
 

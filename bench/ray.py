@@ -1,14 +1,17 @@
-"""Judgments a second of the embedded judge: in one process, in one Ray actor, and in two, in one run of this program.
+"""Judgments a second of the embedded judge: in one process, in one Ray actor, and in two, in one run of this
+program.
 
-Every way judges the same items of the demo (ten sources, six responses each, by several criteria) with one thread for each actor.
-Start-up is left out: the rate is that between a fifth and nine tenths of the judgments. One process with two threads
-computes two likelihoods at once, so that two actors are no faster than it on two cores: actors are for more
-cores and machines than one process uses (eight threads, two likelihoods at once).
+Every way judges the same items of the demo (ten sources, six responses each, by several criteria) with one
+thread for each actor. Start-up is left out: the rate is that between a fifth and nine tenths of the
+judgments. One process with two threads computes two likelihoods at once, so that two actors are no faster
+than it on two cores: actors are for more cores and machines than one process uses (eight threads, two
+likelihoods at once).
 
     python bench/ray.py [--criteria 4] [--actors 2] [--rounds 1]
 
-Prints a table: way, judgments a second, ratio to one actor. Exits with 1 where the actors together give less than 0.8 of their
-number times the rate of one (1.6 for two). Needs the extras `local` and `ray`, the weights, and as many quiet cores as actors.
+Prints a table: way, judgments a second, ratio to one actor. Exits with 1 where the actors together give less
+than 0.8 of their number times the rate of one (1.6 for two). Needs the extras `local` and `ray`, the weights,
+and as many quiet cores as actors.
 """
 
 from __future__ import annotations

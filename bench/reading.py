@@ -100,14 +100,22 @@ def recorded(folder: Path, count: int, seed: int = 7) -> list[str]:
 def hostile() -> dict[str, str]:
     """Replies of 1 MB that make careless patterns take minutes."""
     pieces = {
-        "brackets": "[", "double brackets": "[[a", "quotes": '"', "opened quotes": '"a ', "curly quotes": "“", "escapes": '\\"',
-        "angles": "<", "open tags": "<score>", "thoughts": "<think>", "stars": "*", "backticks": "`", "fences": "```\n",
-        "newlines": "\n", "spaces": " ", "digits": "7", "numbers": "4 ", "fractions": "4/5 ", "labels": "score: ",
-        "scored": "score: 4 ", "colons": ":", "letters": "A ", "verdicts": "A is better ", "sentences": "A is better. ",
-        "options": "Output (a) ", "dots": ".", "dashes": "-", "block quotes": "> \n", "underscores": "_", "hashes": "#\n",
-        "Chinese": "满分十分", "Korean": "5점 만점에 ", "ranges": "1-", "commas": "1,234,", "full-width": "４分", "JSON keys": '"a":',
+        "brackets": "[", "double brackets": "[[a", "quotes": '"', "opened quotes": '"a ',
+        "curly quotes": "“", "escapes": '\\"',
+        "angles": "<", "open tags": "<score>", "thoughts": "<think>", "stars": "*", "backticks": "`",
+        "fences": "```\n",
+        "newlines": "\n", "spaces": " ", "digits": "7", "numbers": "4 ", "fractions": "4/5 ",
+        "labels": "score: ",
+        "scored": "score: 4 ", "colons": ":", "letters": "A ", "verdicts": "A is better ",
+        "sentences": "A is better. ",
+        "options": "Output (a) ", "dots": ".", "dashes": "-", "block quotes": "> \n", "underscores": "_",
+        "hashes": "#\n",
+        "Chinese": "满分十分", "Korean": "5점 만점에 ", "ranges": "1-", "commas": "1,234,",
+        "full-width": "４分",
+        "JSON keys": '"a":',
         "braces": '{"a":', "results": "[RESULT] ", "negations": "not ", "marks": "is the ", "emoji": "⭐",
-        "entries": "Score: 1. a 2 ", "rows": "| a b | 4 |\n", "levels": "1 = a, ", "score levels": "score 1: a2 ", "boxes": "\\boxed{4} ",
+        "entries": "Score: 1. a 2 ", "rows": "| a b | 4 |\n", "levels": "1 = a, ",
+        "score levels": "score 1: a2 ", "boxes": "\\boxed{4} ",
         "code": "```python\nscore = 5\n```\n", "bounds": "4 or ", "brackets and numbers": "a (4) ",
     }  # fmt: skip
     replies = {name: (piece * (HOSTILE // len(piece) + 1))[:HOSTILE] for name, piece in pieces.items()}

@@ -1,4 +1,5 @@
-"""Writes the recording that `adjudge demo --recorded` plays, from a store in which the demo has judged all its items.
+"""Writes the recording that `adjudge demo --recorded` plays, from a store in which the demo has judged all
+its items.
 
 adjudge demo --limit 30 --store demo.db
 python bench/record_demo.py demo.db

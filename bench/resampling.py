@@ -2,8 +2,9 @@
 
     python bench/resampling.py [--items 1600] [--resamples 10000]
 
-The promise is Spearman: 15 times as fast as scipy. Kendall of fractions compares all pairs of items, by a matrix product for all
-resamples at once, and is about three times as fast as the sorting of scipy; of whole numbers it counts a small table.
+The promise is Spearman: 15 times as fast as scipy. Kendall of fractions compares all pairs of items, by a
+matrix product for all resamples at once, and is about three times as fast as the sorting of scipy; of whole
+numbers it counts a small table.
 """
 
 from __future__ import annotations

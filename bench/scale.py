@@ -1,8 +1,10 @@
-"""What a very large run would take, by a simulation of its queue: calls, tokens, store, hours, and what limits each way of asking.
+"""What a very large run would take, by a simulation of its queue: calls, tokens, store, hours, and what
+limits each way of asking.
 
-First a short run with a fake judge measures what one judgment costs on this machine: CPU of the process and bytes of the store. Then the
-queue of each way is simulated call by call: calls in flight, the time that each takes at a server, rate limits, and
-the one process that renders, parses and stores. The rate in the second half of the simulated calls is extended to the whole run.
+First a short run with a fake judge measures what one judgment costs on this machine: CPU of the process and
+bytes of the store. Then the queue of each way is simulated call by call: calls in flight, the time that each
+takes at a server, rate limits, and the one process that renders, parses and stores. The rate in the second
+half of the simulated calls is extended to the whole run.
 
     python bench/scale.py [--judgments 100000000] [--simulated 40000]
 
@@ -79,7 +81,8 @@ def measured(n_small: int = 500, n_large: int = 4000) -> Measured:
             write_items(folder / "items.jsonl", n)
             reply = "Feedback: " + "it says what is asked for, in order. " * 8 + "[RESULT] 4"
             command = [
-                sys.executable, "-c", "from adjudge.cli import main; main()", "run", "items.jsonl", "-p", PROTOCOL,
+                sys.executable, "-c", "from adjudge.cli import main; main()", "run", "items.jsonl", "-p",
+                PROTOCOL,
                 "--rubric", "rubric.toml", "-m", f"fake:text={reply}", "--store", f"{n}.db", "-q", "--json",
             ]  # fmt: skip
             with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
@@ -98,7 +101,8 @@ class Outcome(NamedTuple):
 
 
 def simulate(way: Way, cost: Measured, n_calls: int) -> Outcome:
-    """Calls of one of the processes of a way, one after the other through limits, hosts and the process itself."""
+    """Calls of one of the processes of a way, one after the other through limits, hosts and the process
+    itself."""
     dice = random.Random(1)
     n_hosts = max(1, way.hosts // way.processes)
     room = n_hosts * way.in_flight
@@ -155,13 +159,16 @@ def main() -> None:
         )
         return
     print(
-        f"measured here: {cost.cpu_seconds * 1e3:.2f} ms of CPU and {cost.store_bytes:,.0f} bytes of store a judgment"
+        f"measured here: {cost.cpu_seconds * 1e3:.2f} ms of CPU and {cost.store_bytes:,.0f} bytes of store a"
+        " judgment"
     )
     print(
-        f"{n:,} judgments, one call each: {n * TOKENS_IN / 1e9:,.0f} G tokens in, {n * TOKENS_OUT / 1e9:,.0f} G out;"
+        f"{n:,} judgments, one call each: {n * TOKENS_IN / 1e9:,.0f} G tokens in, {n * TOKENS_OUT / 1e9:,.0f}"
+        " G out;"
     )
     print(
-        f"  {n * cost.store_bytes / 1e9:,.0f} GB of store, {n * cost.cpu_seconds / 3600:,.1f} h of CPU in one process"
+        f"  {n * cost.store_bytes / 1e9:,.0f} GB of store, {n * cost.cpu_seconds / 3600:,.1f} h of CPU in one"
+        " process"
     )
     print(f"{'':40}{'a second':>10}{'hours':>9}   limited by")
     for name, one in results.items():

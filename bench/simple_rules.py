@@ -1,7 +1,7 @@
 """What simple rules make of real judge replies, beside our readers.
 
-For each rule: how many replies it reads right, on how many it says that it cannot, and on how many it is wrong
-without saying so (a value where there was another one or none). The corpus is `parser_stress.dev` in
+For each rule: how many replies it reads right, on how many it says that it cannot, and on how many it is
+wrong without saying so (a value where there was another one or none). The corpus is `parser_stress.dev` in
 `../shared/data`; its replies may not be copied into this repository.
 
     python bench/simple_rules.py [--data DIR]

@@ -2,7 +2,8 @@
 
     python bench/steps.py [ITEMS] [CLAIMS]
 
-Both runs use a fake judge inside this process, so that all CPU is Adjudge's own: rendering, claims, parsing, storing.
+Both runs use a fake judge inside this process, so that all CPU is Adjudge's own: rendering, claims, parsing,
+storing.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def main(n_items: int = 1000, n_claims: int = 8) -> None:
     rubric = Path(__file__).parents[1] / "examples" / "tact.toml"
     plain = cpu_of(tasks, "prometheus/direct", FakeModel(one_step), rubric=rubric)
     print(
-        f"{n_items:,} items x {n_claims} claims: {1000 * steps:.3f} ms of CPU a call in steps, {1000 * plain:.3f} ms in one step, ratio {steps / plain:.2f}"
+        f"{n_items:,} items x {n_claims} claims: {1000 * steps:.3f} ms of CPU a call in steps,"
+        f" {1000 * plain:.3f} ms in one step, ratio {steps / plain:.2f}"
     )
 
 

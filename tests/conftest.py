@@ -25,7 +25,8 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name, None)
     os.environ.pop(_name.upper(), None)
 
-# What the viewer keeps between two starts, and what a user has confirmed of run files, must not come from an earlier run of the tests, nor stay behind.
+# What the viewer keeps between two starts, and what a user has confirmed of run files, must not come from an
+# earlier run of the tests, nor stay behind.
 _CACHE = tempfile.TemporaryDirectory(prefix="adjudge-tests-")
 os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = _CACHE.name
 
@@ -43,7 +44,8 @@ SHARED = Path(__file__).parents[2] / "shared"
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with real replies and labels beside the repository; tests that need it are skipped without."""
+    """The folder with real replies and labels beside the repository; tests that need it are skipped
+    without."""
     if not SHARED.is_dir():
         pytest.skip("the real replies are not beside this repository (../shared)")
     return SHARED

@@ -286,16 +286,20 @@ class FakeBatches:
                 "expired": 0,
             }
             return {
-                "id": batch.id, "type": "message_batch", "processing_status": batch.state, "request_counts": counts,
+                "id": batch.id, "type": "message_batch", "processing_status": batch.state,
+                "request_counts": counts,
                 "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z", "ended_at": None,
                 "results_url": f"https://elsewhere.example/{batch.id}" if is_ended else None,
             }  # fmt: skip
         shown = {
-            "id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": batch.file,
+            "id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions",
+            "input_file_id": batch.file,
             "completion_window": "24h", "status": batch.state, "created_at": batch.created,
             "output_file_id": batch.outputs.get("output"), "error_file_id": batch.outputs.get("error"),
-            "errors": {"object": "list", "data": [{"code": "token_limit_exceeded", "message": batch.error}]} if batch.error else None,
-            "request_counts": {"total": len(batch.keys), "completed": len(batch.keys) - n_errors if batch.outputs else 0, "failed": n_errors},
+            "errors": {"object": "list", "data": [{"code": "token_limit_exceeded",
+            "message": batch.error}]} if batch.error else None,
+            "request_counts": {"total": len(batch.keys),
+            "completed": len(batch.keys) - n_errors if batch.outputs else 0, "failed": n_errors},
         }  # fmt: skip
         return (
             shown

@@ -49,7 +49,8 @@ def numbers_in(value: Any) -> list[float]:
 def judged_run(
     folder: Path, name: str, scores: Scores, *, text: str = "answer", is_grouped: bool = True, **options: Any
 ) -> str:
-    """A run `name` in adjudge.db: item number k of a system has the k-th score; none is a reply without one."""
+    """A run `name` in adjudge.db: item number k of a system has the k-th score; none is a reply without
+    one."""
     items, replies = [], []
     for system, values in scores.items():
         for k, value in enumerate(values):

@@ -78,7 +78,8 @@ def started(*arguments: str | Path, cwd: Path | None = None, **environment: str)
     """Start a command in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", "from adjudge.cli import main; main()", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=cwd, env={**os.environ, **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=cwd, env={**os.environ,
+        **environment},
     )  # fmt: skip
 
 
@@ -115,7 +116,8 @@ def answers(path: Path, n: int, *, first: int = 1) -> Path:
     return write_rows(
         path,
         (
-            {"id": f"i{k}", "group": f"g{k % 5}", "system": "odd" if k % 2 else "even", "instruction": "Say a number.",
+            {"id": f"i{k}", "group": f"g{k % 5}", "system": "odd" if k % 2 else "even",
+            "instruction": "Say a number.",
              "response": f"answer {k}.", "task": "Say a number."}
             for k in range(first, first + n)
         ),

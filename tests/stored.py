@@ -1,4 +1,5 @@
-"""The promise of the table `results`, for every test that leaves a store behind: what is stored is what is combined."""
+"""The promise of the table `results`, for every test that leaves a store behind: what is stored is what is
+combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of the project, as tests: who imports whom, what is public, how long files are."""
+"""Rules of the project, as tests: who imports whom, what is public, how long functions are."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"did_you_mean", "errors", "records", "sections", "untrusted", "version"},
+    {"plugins"},
     {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
     {"protocols", "models", "store"},
     {"probes", "run_options", "steps"},
     {"results"},
     {"engine", "run_file"},
     {"analysis"},
-    {"judge"},
+    {"judge", "platforms"},
     {"web", "pytest_plugin"},
     {"adapters", "public", "serve"},
     {"cli", "__init__"},
@@ -35,12 +36,13 @@ LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in name
 ONLY_IN = {
     "uvloop": ("engine",),
     "scipy": ("stats",),
-    "numpy": ("stats",),
+    "numpy": ("stats", "results"),
     "starlette": ("web", "serve"),
     "uvicorn": ("web", "serve"),
     "jinja2": ("web",),
     "markdown_it": ("web",),
     "pygments": ("web",),
+    "difflib": ("did_you_mean",),
     "polars": ("data",),
 }
 
@@ -56,6 +58,7 @@ LONG_COMMANDS = {
     "run_command",
     "serve_command",
     "trust_command",
+    "tune_command",
 }
 """Functions that are longer because they declare the options of a command, one to a line."""
 
@@ -64,7 +67,8 @@ class Module(NamedTuple):
     """What the rules ask of one module."""
 
     docstring: str | None
-    n_lines: int
+    names: tuple[str, ...]
+    """the public functions and classes that it defines"""
     imports: list[ast.Import | ast.ImportFrom]
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef]
 
@@ -81,7 +85,12 @@ def module_at(path: Path) -> Module:
     nodes = list(ast.walk(tree))
     return Module(
         ast.get_docstring(tree),
-        text.count("\n"),
+        tuple(
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and not node.name.startswith("_")
+        ),
         [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
         [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)],
     )
@@ -139,6 +148,26 @@ def test_heavy_packages_stay_in_their_place() -> None:
     assert not misplaced
 
 
+SQL = re.compile(
+    r"\b(SELECT\s[^.]*\sFROM|INSERT\s(OR\s\w+\s)?INTO|DELETE\sFROM|UPDATE\s\w+\sSET|PRAGMA|"
+    r"CREATE\s(TEMP\s)?(TABLE|INDEX|VIEW|TRIGGER))\b"
+)
+
+
+def test_sql_stands_in_the_store_alone() -> None:
+    """So that another database could take the place of this one."""
+    outside = []
+    for path in modules():
+        if part_of(path) == "store":
+            continue
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        outside += [f"{path}: {text}" for text in texts if isinstance(text, str) and SQL.search(text)]
+        outside += [str(path)] if "sqlite3" in imported_packages(modules()[path]) else []
+    assert not outside
+    assert SQL.search((PACKAGE / "store" / "results.py").read_text(encoding="utf-8"))
+
+
 def test_no_function_is_long() -> None:
     long = [
         f"{path}: {node.name} has {length} lines"
@@ -148,6 +177,16 @@ def test_no_function_is_long() -> None:
         and node.name not in LONG_COMMANDS
     ]
     assert not long
+
+
+def test_a_public_name_is_defined_in_one_module() -> None:
+    """A search for a name finds one definition; `public.py` gives users some under the same name."""
+    homes: dict[str, list[str]] = {}
+    for path, module in modules().items():
+        for name in module.names if path.name != "public.py" else ():
+            homes.setdefault(name, []).append(str(path))
+    assert homes["GateReport"] == [str(Path("analysis", "gate", "gate_report.py"))]
+    assert not {name: places for name, places in homes.items() if len(places) > 1}
 
 
 def test_every_module_says_what_it_is_for() -> None:
@@ -168,9 +207,12 @@ def test_the_repository_has_no_symbolic_links() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert sorted(adjudge.__all__) == [
-        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judge", "Judgment", "Label", "Listing", "Message", "NoScore", "Protocol", "Ranking",
-        "Reading", "Reply", "Report", "Result", "Rubric", "Run", "Scale", "Score", "Verdict", "Verdicts", "__version__", "compare", "load_protocol",
-        "open_run", "rank", "read_choice", "read_json", "read_list", "read_option", "read_score", "run", "run_async",
+        "AdjudgeError", "Call", "Card", "Comparison", "Estimate", "Item", "Judge", "Judgment", "Label",
+        "Listing", "Message", "NoScore", "Protocol", "Ranking",
+        "Reading", "Reply", "Report", "Result", "Rubric", "Run", "Scale", "Score", "Verdict", "Verdicts",
+        "__version__", "compare", "load_protocol",
+        "open_run", "rank", "read_choice", "read_json", "read_list", "read_option", "read_score", "run",
+        "run_async",
         "trust",
     ]  # fmt: skip
     for name in adjudge.__all__:

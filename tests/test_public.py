@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
 import shutil
@@ -92,13 +91,6 @@ def test_the_store_of_the_environment_is_read_when_a_run_starts(
 def test_a_misspelt_option_is_reported_with_the_name_that_may_be_meant() -> None:
     with pytest.raises(DataError, match=r"run has no option .sample.\. Did you mean .samples."):
         adjudge.run(ROWS, sample=3)  # type: ignore[arg-type]
-
-
-def test_an_editor_sees_the_options_of_a_run() -> None:
-    for function in (adjudge.run, adjudge.run_async):
-        parameters = inspect.signature(function).parameters
-        assert list(parameters)[:3] == ["items", "protocol", "model"]
-        assert parameters["samples"].annotation == "int"
 
 
 def test_the_notebook_runs_from_its_first_cell_to_its_last(

@@ -34,3 +34,17 @@ def test_values_are_the_steps_from_low_to_high() -> None:
     assert Scale(1, 5, 5).values() == []
     assert Scale(0, 100, 100, 1).values(most=100) == []
     assert len(Scale(0, 100, 100, 1).values(most=101)) == 101
+
+
+def test_the_ends_are_the_worst_score_and_the_best_also_where_one_of_them_is_0() -> None:
+    assert Scale(0, 1, 1).ends == (0, 1)
+    assert Scale(0, 1, 0).ends == (1, 0)
+    assert Scale(-2, 0, 0).ends == (-2, 0)
+    assert Scale(1, 5, "unknown").ends is None
+    assert Scale(None, None, "high").ends is None
+
+
+def test_the_worst_score_is_plain_zero_of_the_width_on_either_kind_of_scale() -> None:
+    assert str(Scale(1, 5, 1).normalized(5)) == "0.0"
+    assert Scale(1, 5, 1).normalized(2) == 0.75
+    assert Scale(1, 5, "unknown").normalized(3) is None

@@ -72,7 +72,8 @@ def test_a_name_is_one_line_without_commands_to_a_runner(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["gpt-4o", "모델 3.1 조선말", "评分：十分", "نمی\u200cخواهم", "क्\u200dष", "👩\u200d🔬 👍🏽 ❤\ufe0f 🇰🇷", "Ελληνικά, עברית, Русский",
+    ["gpt-4o", "모델 3.1 조선말", "评分：十分", "نمی\u200cخواهم", "क्\u200dष", "👩\u200d🔬 👍🏽 ❤\ufe0f 🇰🇷",
+    "Ελληνικά, עברית, Русский",
      "𝔘𝔫𝔦", "a::b", "x [y] {z}", "٣\u06dd", "葛\U000e0100"],
 )  # fmt: skip
 def test_ordinary_text_stays_as_it_is(text: str) -> None:

@@ -21,14 +21,14 @@ from adjudge.words import (
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(-0.001, "0.00"), (0.0, "0.00"), (-0.006, "-0.01"), (12.345, "12.35"), (-2e7, "-2.00e+07")],
+    [(-0.001, "0.00"), (0.0, "0.00"), (-0.006, "−0.01"), (12.345, "12.35"), (-2e7, "−2.00e+07")],
 )
 def test_a_number_has_two_digits_and_a_zero_no_minus(value: float, text: str) -> None:
     assert number(value) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.31, "+0.31"), (-0.31, "-0.31"), (0.001, "0.00"), (-0.001, "0.00")]
+    ("value", "text"), [(0.31, "+0.31"), (-0.31, "−0.31"), (0.001, "0.00"), (-0.001, "0.00")]
 )
 def test_a_difference_has_a_sign_unless_it_is_zero(value: float, text: str) -> None:
     assert signed(value) == text

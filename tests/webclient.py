@@ -92,7 +92,8 @@ class Browser:
         return ask(self.app, "GET", url, {"host": self.host, "cookie": self.cookie, **headers})
 
     def post(self, url: str, value: Any, **headers: str) -> Answer:
-        """JSON, or a raw body, as one of our own pages sends it; headers given here take the place of those."""
+        """JSON, or a raw body, as one of our own pages sends it; headers given here take the place of
+        those."""
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
         sent = {
             "content-length": str(len(body)),

@@ -9,6 +9,8 @@
     │   ├── HostDown       the host was down for longer than --patience; the run can be resumed
     │   └── BudgetReached  the budget or the quota is used up; the run can be resumed
     ├── StoreError         the store cannot be read or written
+    ├── PluginError        a plug-in of another package cannot be used
+    ├── PlatformError      a platform of traces, or a hub, cannot be reached or refused a request
     └── NoScore            a verdict was compared that has no score, because the judgment failed
 
 A message has three parts: what happened, where, what to do. The command line prints it
@@ -57,15 +59,29 @@ class StoreError(AdjudgeError):
     """The store cannot be read or written."""
 
 
+class PluginError(AdjudgeError):
+    """A plug-in of another package cannot be used."""
+
+
+class PlatformError(AdjudgeError):
+    """A platform of traces, or a hub, cannot be reached or refused a request."""
+
+
 class NoScore(AdjudgeError, AssertionError):
-    """A verdict was used as a number or a choice, and the judgment failed. In a test it is a failed assertion."""
+    """A verdict was used as a number or a choice, and the judgment failed. In a test it is a failed
+    assertion."""
+
+
+def sentences(*texts: str) -> str:
+    """Texts as sentences, each with one full stop, also where a host's own message has one already."""
+    return " ".join(text if text.endswith((".", "!", "?", "…")) else f"{text}." for text in texts)
 
 
 SHOWN_PROBLEMS = 50
 """How many problems of one file a message lists; the others are counted."""
 
 
-def listed(where: str, problems: Sequence[str]) -> str:
+def problem_list(where: str, problems: Sequence[str]) -> str:
     """All problems of one file as one message: a count, then a line each."""
     lines = [f"  {problem}" for problem in problems[:SHOWN_PROBLEMS]]
     if len(problems) > SHOWN_PROBLEMS:

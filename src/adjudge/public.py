@@ -1,8 +1,7 @@
 """What `import adjudge` offers: runs whose options an editor completes, and results that a notebook shows.
 
 Nothing is computed here. A result is the one of its analysis with the same fields, and can be shown as HTML.
-The options of a run are declared in `run_options/options.py`; a test compares the parameters of `run` and
-`run_async` with them.
+The options of a run are declared in `run_options/options.py`, and for editors in `run_options/keywords.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -18,13 +17,13 @@ from . import engine
 from .analysis.compare import compare as comparing
 from .analysis.compare import comparison
 from .analysis.compare.words import compare_sections
-from .analysis.item_view.calls import has_unread
 from .analysis.rank import rank as ranks
 from .analysis.rank import ranking
 from .analysis.rank.games import Game
 from .analysis.rank.rank import RankSettings
 from .analysis.rank.words import rank_sections
 from .analysis.report import summary
+from .analysis.report.first_screen import first_screen, first_screen_of_card, scores_alone
 from .analysis.report.report import summarise
 from .analysis.report.words.report import report_sections
 from .analysis.run_view.tabulate import tabulate
@@ -35,9 +34,10 @@ from .analysis.trust.words.card import trust_sections
 from .data import frame_of
 from .engine import Progress, Watcher
 from .engine.request import Judges, Models, Protocols
-from .records import PART_KINDS, Estimator, Item, Label, Result, Rubric, Scale
+from .records import PART_KINDS, Item, Label, Result, Scale
 from .results.export import EXPORT_COLUMNS, export_row
-from .run_options.options import OrderPolicy, TraceOption, default_store
+from .run_options.keywords import RunKeywords
+from .run_options.options import default_store
 from .sections import Section
 from .store import open_store
 
@@ -59,7 +59,7 @@ Kind = TypeVar("Kind", bound=Struct)
 
 
 class _Shown:
-    """A result that a notebook shows as the sections of its page."""
+    """A result that a notebook shows: its first screen where it has one, and its sections."""
 
     __slots__ = ()
 
@@ -80,12 +80,22 @@ class Report(_Shown, summary.Summary, frozen=True):
     def sections(self) -> Iterator[Section]:
         yield from report_sections(self)
 
+    def _repr_html_(self) -> str:
+        from .web.notebook import fragment
+
+        return fragment(self.sections(), self.run, scores_alone(self))
+
 
 class Card(_Shown, card.Card, frozen=True):
     """The judge card: how far a judge agrees with people."""
 
     def sections(self) -> Iterator[Section]:
         yield from trust_sections(self)
+
+    def _repr_html_(self) -> str:
+        from .web.notebook import fragment
+
+        return fragment(self.sections(), self.run, first_screen_of_card(self), self)
 
 
 class Comparison(_Shown, comparison.Comparison, frozen=True):
@@ -107,7 +117,7 @@ class Run(_Shown, engine.Run, frozen=True):
 
     def frame(self) -> PolarsFrame:
         """The results as a polars frame, with the columns of an
-        export; `.to_pandas()` makes a pandas frame of it.
+        export; `pandas.DataFrame(run.frame().to_dicts())` makes a pandas frame of it.
         """
         return frame_of(map(export_row, self.results()), EXPORT_COLUMNS)
 
@@ -131,6 +141,17 @@ class Run(_Shown, engine.Run, frozen=True):
     def sections(self) -> Iterator[Section]:
         yield from self.report().sections()
 
+    def _repr_html_(self) -> str:
+        from .web.notebook import fragment
+        from .web.parts.known_of_run import known_of
+
+        with open_store(self.store, write=False) as store:
+            view = tabulate(store, store.run(self.name))
+            found = summarise(view)
+            known = known_of(store, view, found)
+        screen = first_screen(found, known["brief"], known["of_run"], known["ranking"])
+        return fragment(report_sections(found), self.name, screen, known["of_run"], known["points_of_run"])
+
 
 def _as(kind: type[Kind], value: Struct) -> Kind:
     """The same fields in a type that a notebook shows."""
@@ -145,7 +166,7 @@ def open_run(name: str = "last", store: str | Path | None = None) -> Run:
         totals = opened.totals(row)
         calls = (call for call in opened.judgments(row) if call.about.kind not in PART_KINDS)
         outcomes = [
-            call.error is not None or (call.judgment is not None and has_unread(call.judgment))
+            call.error is not None or (call.judgment is not None and call.judgment.is_unread)
             for call in calls
         ]
         n_calls = len(outcomes)
@@ -212,53 +233,16 @@ def run(
     model: Models = (),
     judge: Judges = (),
     *,
-    samples: int = 1,
-    estimator: Estimator | None = None,
-    rubric: Rubric | str | Path | Sequence[Rubric | str | Path] | None = None,
-    examples: str | Path | None = None,
-    criterion: str | Sequence[str] | Mapping[str, str] = "",
-    steps: Sequence[str] | Literal["generate"] = (),
-    step: float | None = None,
-    map: Mapping[str, str] = {},
-    traces: TraceOption | None = None,
-    transcript_tokens: int | None = None,
-    map_scores: str | Path | None = None,
-    run: str | None = None,
-    replace: bool = False,
-    limit: int | None = None,
-    order: OrderPolicy = "both",
-    concurrency: int = 64,
-    timeout: float | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    budget: float | None = None,
-    price: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
-    key_env: str | Mapping[str, str] | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    more_room: bool = False,
-    reasoning_effort: str | None = None,
-    thinking_tokens: int | None = None,
-    seed: int | None = None,
-    reask: int = 1,
-    patience: float = 10.0,
-    batch: bool = False,
-    wait: bool = False,
-    skip_bad: bool = False,
-    shard: str | None = None,
-    ray: str | None = None,
-    replicas: int | None = None,
-    store: str | Path | None = None,
     watcher: Watcher | None = None,
-    **unknown: Never,
+    **options: Unpack[RunKeywords],
 ) -> Run:
     """Judge items and store every call, reply and judgment; the same request again asks only what is missing.
 
     Items are a file, a list of mappings, or a polars or pandas frame. An option means what the flag of
-    `adjudge run` with its name means. A `watcher` receives the run's progress. Works in a script, beside a
-    running event loop and in a notebook.
+    `adjudge run` with its name means: `samples`, `rubric`, `criterion`, `run`, `budget`, `store`, …. A
+    `watcher` receives the run's progress. Works in a script, beside a running event loop and in a notebook.
     """
-    return _as(Run, engine.run_in_thread(engine.request_of(**_given(locals()))))
+    return _as(Run, engine.run_in_thread(_request(items, protocol, model, judge, watcher, options)))
 
 
 async def run_async(
@@ -267,53 +251,25 @@ async def run_async(
     model: Models = (),
     judge: Judges = (),
     *,
-    samples: int = 1,
-    estimator: Estimator | None = None,
-    rubric: Rubric | str | Path | Sequence[Rubric | str | Path] | None = None,
-    examples: str | Path | None = None,
-    criterion: str | Sequence[str] | Mapping[str, str] = "",
-    steps: Sequence[str] | Literal["generate"] = (),
-    step: float | None = None,
-    map: Mapping[str, str] = {},
-    traces: TraceOption | None = None,
-    transcript_tokens: int | None = None,
-    map_scores: str | Path | None = None,
-    run: str | None = None,
-    replace: bool = False,
-    limit: int | None = None,
-    order: OrderPolicy = "both",
-    concurrency: int = 64,
-    timeout: float | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    budget: float | None = None,
-    price: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
-    key_env: str | Mapping[str, str] | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    more_room: bool = False,
-    reasoning_effort: str | None = None,
-    thinking_tokens: int | None = None,
-    seed: int | None = None,
-    reask: int = 1,
-    patience: float = 10.0,
-    batch: bool = False,
-    wait: bool = False,
-    skip_bad: bool = False,
-    shard: str | None = None,
-    ray: str | None = None,
-    replicas: int | None = None,
-    store: str | Path | None = None,
     watcher: Watcher | None = None,
-    **unknown: Never,
+    **options: Unpack[RunKeywords],
 ) -> Run:
     """`run` for async code: other tasks of the event loop go on meanwhile."""
-    return _as(Run, await engine.execute(engine.request_of(**_given(locals()))))
+    return _as(Run, await engine.execute(_request(items, protocol, model, judge, watcher, options)))
 
 
-def _given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `run`; an unknown one is reported with the name that may be meant."""
-    unknown = arguments.pop("unknown")
-    if arguments["store"] is None:
-        del arguments["store"]  # the environment names it, or the default
-    return {**arguments, **unknown}
+def _request(
+    items: Items,
+    protocol: Protocols,
+    model: Models,
+    judge: Judges,
+    watcher: Watcher | None,
+    options: RunKeywords,
+) -> engine.Request:
+    """The request of these arguments; an unknown option is reported with the name that may be meant."""
+    given: dict[str, Any] = {**options}
+    if given.get("store") is None:
+        given.pop("store", None)  # the environment names it, or the default
+    return engine.request_of(
+        items=items, protocol=protocol, model=model, judge=judge, watcher=watcher, **given
+    )

@@ -6,7 +6,8 @@ immutable. A failure is a `status`, never a number.
 
 from __future__ import annotations
 
-from collections.abc import Container
+import unicodedata
+from collections.abc import Container, Mapping
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -78,6 +79,13 @@ class Scale(Struct, frozen=True):
         """The lowest and the highest score; none where the scale is unbounded."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The worst and the best score; none where the scale is unbounded, or no end is known to be best."""
+        if self.limits is None or self.best not in self.limits:
+            return None
+        return self.limits if self.best == self.high else self.limits[::-1]
+
     def values(self, most: int = 1000) -> list[float]:
         """Every score that the scale has, lowest first; empty
         without a step, or where there are more than `most`.
@@ -91,10 +99,10 @@ class Scale(Struct, frozen=True):
 
     def normalized(self, value: float) -> float | None:
         """The distance from the worst end as a share of the width; none where the scale has no ends."""
-        if self.low is None or self.high is None or self.best not in (self.low, self.high):
+        if self.ends is None:
             return None
-        distance = value - self.low if self.best == self.high else self.high - value
-        return distance / (self.high - self.low)
+        worst, best = self.ends
+        return (value - worst) / (best - worst) + 0.0  # never -0.0
 
 
 class Language(Struct, frozen=True):
@@ -107,7 +115,8 @@ class Language(Struct, frozen=True):
 class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a reply is read: the reader and its settings. Paths are keys joined by dots."""
 
-    reader: ReaderName
+    reader: str
+    """a name that is not built in is that of a plug-in"""
     tag: str | None = None
     marker: str | None = None
     labels: tuple[str, ...] = ()
@@ -133,6 +142,8 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """the names that the judge chooses from → the value of
     each on the scale; "none": counted, but without a value
     """
+    settings: dict[str, str | float | bool] = {}
+    """settings of the reader of a plug-in"""
 
     @property
     def is_pair_of_scores(self) -> bool:
@@ -147,6 +158,9 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         path = self.scores.get(criterion, self.score or "")
         return ("a", "b") if "{subject}" in path or self.is_pair_of_scores else (None,)
 
+
+QuestionForm = Literal["", "yes-no", "choice", "levels", "reversed", "renamed"]
+"""Another form of the same typed question; empty: the form that follows from the scale."""
 
 StepKind = Literal["extract", "check", "combine"]
 Combination = Literal["share", "mean", "all", "weakest", "precision"]
@@ -277,6 +291,37 @@ option or a short answer is compared with the reference.
 """
 
 
+EMPTY_RESPONSE = "empty_response"
+"""The flag of a judgment of an empty response."""
+
+
+_RESPONSES = ("response", "generated_response", "summary", "answer", "output")
+"""Inputs that are the judged text by their names, the surest first."""
+
+
+def _is_shown(character: str) -> bool:
+    return not character.isspace() and unicodedata.category(character) not in ("Cf", "Cc")
+
+
+def is_empty(value: FieldValue) -> bool:
+    """Whether a field has no text, and nothing else to show: invisible characters are no text."""
+    if isinstance(value, str):
+        return not any(map(_is_shown, value))
+    return all(isinstance(part, str) and is_empty(part) for part in value)
+
+
+def protocol_ref(protocol: str, digest: str) -> str:
+    """The name of a protocol in calls and results."""
+    return f"{protocol}@{digest}"
+
+
+class AskedCriterion(Struct, frozen=True, omit_defaults=True):
+    """One of several criteria of the user's in one prompt; its levels are those of its scale."""
+
+    text: str
+    steps: tuple[str, ...] = ()
+
+
 class Protocol(Struct, frozen=True, omit_defaults=True):
     """One way of judging: what is asked, on which scale, and how the reply is read."""
 
@@ -333,10 +378,44 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
     pipeline: tuple[Step, ...] = ()
     """the steps of a judgment that takes several calls; without any, one prompt is one judgment"""
 
+    empty_fails: bool = False
+    """whether an item without a judged text fails and is not asked (`--empty fail`); not part of the
+    digest"""
+    asked_criteria: dict[str, AskedCriterion] = {}
+    """criterion → its words, where a run asks for several of the user's criteria in one prompt"""
+    question_form: QuestionForm = ""
+    """how typed questions are put, where an audit asks them in another form; not used in prompts"""
+
+    @property
+    def judged_inputs(self) -> tuple[str, ...]:
+        """The inputs that hold the judged text: one, or for a pair two; empty where they are not known."""
+        names = (*self.inputs, *self.optional)
+        if self.task == "compare":
+            firsts = [name for name in ("response_a", *names) if name in names and name.endswith("_a")]
+            first = next(iter(firsts), "")
+            second = f"{first.removesuffix('_a')}_b"
+            return (first, second) if second in names else (first,) if first else ()
+        matches = (name for name in (*_RESPONSES, *self.transcripts, *reversed(names)) if name in names)
+        return tuple(name for name in (next(matches, ""),) if name)
+
+    def words_of(self, criterion: str) -> str:
+        """A criterion in the words of the user's; empty where it was not given in words."""
+        asked = self.asked_criteria.get(criterion)
+        return self.criterion_text if asked is None else asked.text
+
+    def is_unanswered(self, fields: Mapping[str, FieldValue]) -> bool:
+        """Whether an item fails because a judged text is empty: where the user says so, and always where the
+        likelihood of the text is asked.
+        """
+        if not (self.empty_fails or self.answer.reader == "likelihood"):
+            return False
+        matches = (self.field_for(name, fields) for name in self.judged_inputs)
+        return any(name is not None and is_empty(fields[name]) for name in matches)
+
     @property
     def ref(self) -> str:
         """Its name in calls and results: the id, and the digest of all its texts and settings."""
-        return f"{self.id}@{self.digest}"
+        return protocol_ref(self.id, self.digest)
 
     def synonyms(self, name: str) -> tuple[str, ...]:
         """The names that mean the same input, the common one first; the name alone in a user's protocol.
@@ -352,6 +431,8 @@ class Protocol(Struct, frozen=True, omit_defaults=True):
         An item may have the names of the source instead: those of an imported prompt's slots, or of
         Prometheus' data sets, where a plain `instruction` is the whole prompt.
         """
+        if not self.alias and name in fields and "orig_criteria" not in fields:
+            return name
         source = next((slot for slot, field in self.alias.items() if field == name and slot in fields), None)
         if source is None and "rubric" in self.takes and "orig_criteria" in fields:
             source = next((column for column in _DATASET_NAMES.get(name, ()) if column in fields), None)
@@ -401,7 +482,7 @@ class Image(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return f"[image, {size}, sha {self.sha256[:8]}]"
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One turn of a conversation: in a prompt, or inside a field that holds a transcript.
 
     A turn reads in the order of the fields: the text, the images, the tool calls. What a provider's message
@@ -456,7 +537,7 @@ FieldValue = str | tuple[str | Message, ...]
 """A field of an item: a text, a list that is shown line by line, or a transcript."""
 
 
-class Item(Struct, frozen=True):
+class Item(Struct, frozen=True, gc=False):
     """One thing to judge. A pair has `system_a` and `system_b` in place of `system`."""
 
     id: str
@@ -518,7 +599,7 @@ class Question(Struct, frozen=True, omit_defaults=True):
     """whether the options are classes without an order, so that the answer is one of them and not a mean"""
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, gc=False):
     """One request to a judge, identified by a hash of everything that the model sees."""
 
     key: str
@@ -570,14 +651,14 @@ ErrorKind = Literal[
 ]
 
 
-class TopToken(Struct, frozen=True):
+class TopToken(Struct, frozen=True, gc=False):
     """An alternative token at one position of a reply, with its log-probability."""
 
     token: str
     logprob: float
 
 
-class TokenLogprob(Struct, frozen=True):
+class TokenLogprob(Struct, frozen=True, gc=False):
     """One token of a reply (or of a target), with the likeliest alternatives at its position."""
 
     token: str
@@ -593,7 +674,7 @@ class ReplyError(Struct, frozen=True):
     is_retryable: bool = False
 
 
-class Reply(Struct, frozen=True):
+class Reply(Struct, frozen=True, gc=False):
     """The unchanged reply of a model to one call, or a typed error."""
 
     call: str
@@ -614,7 +695,7 @@ class Reply(Struct, frozen=True):
     """what a judgment of this reply should say about it; not stored with the reply but with the judgment"""
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, gc=False):
     """The result of one reader: a value with its span in the text, or why there is none."""
 
     value: float | str | None = None
@@ -628,7 +709,7 @@ class Reading(Struct, frozen=True):
     """
 
 
-class Score(Struct, frozen=True):
+class Score(Struct, frozen=True, gc=False):
     """One criterion's score of one subject. `value` is none unless `status` is `ok`."""
 
     criterion: str
@@ -681,7 +762,7 @@ class Element(Struct, frozen=True, omit_defaults=True):
     """the key of the call that checked it"""
 
 
-class Judgment(Struct, frozen=True):
+class Judgment(Struct, frozen=True, gc=False):
     """Everything parsed from one reply. `choice` names the item's response a or b, in either order shown."""
 
     scores: tuple[Score, ...]
@@ -709,8 +790,13 @@ class Judgment(Struct, frozen=True):
         """The elements, of which there are none without steps."""
         return () if self.elements is UNSET else self.elements
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether any score, or the choice, could not be read."""
+        return self.choice_status not in (None, "ok") or any(score.status != "ok" for score in self.scores)
 
-class Evidence(Struct, frozen=True):
+
+class Evidence(Struct, frozen=True, gc=False):
     """A quotation that a judge gives for a score."""
 
     quote: str
@@ -718,7 +804,7 @@ class Evidence(Struct, frozen=True):
     """whether it stands in the judged text; none where that is not known"""
 
 
-class Result(Struct, frozen=True):
+class Result(Struct, frozen=True, gc=False):
     """All judgments of one item, protocol, criterion, subject and model as one value.
 
     What `export` writes, and what trust, rank and gate read.
@@ -758,7 +844,7 @@ class Result(Struct, frozen=True):
     """which reply the score is from: 0 the first one, k the k-th follow-up"""
 
 
-class Label(Struct, frozen=True):
+class Label(Struct, frozen=True, gc=False):
     """A human label of one item."""
 
     item: str
