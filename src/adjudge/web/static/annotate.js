@@ -156,6 +156,8 @@
     return text.trim() === "" || !Number.isFinite(number) ? text : number;
   }
 
+  // A browser focuses the field some time after the page is there; what is typed before that would be lost.
+  document.querySelector("[autofocus]")?.focus();
   const here = document.getElementById("sheet")?.dataset.here;
   if (here) history.replaceState(null, "", here);
   // A link to a place on this page changes the fragment alone: nothing is to be loaded.
