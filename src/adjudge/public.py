@@ -58,16 +58,18 @@ Labels = str | Path | Sequence[Label]
 Kind = TypeVar("Kind", bound=Struct)
 
 
+class _InSections(typing.Protocol):
+    """A result as titled texts and tables."""
+
+    def sections(self) -> Iterator[Section]: ...
+
+
 class _Shown:
     """A result that a notebook shows: its first screen where it has one, and its sections."""
 
     __slots__ = ()
 
-    def sections(self) -> Iterator[Section]:
-        """The result as titled texts and tables."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
+    def _repr_html_(self: _InSections) -> str:
         from .web.notebook import fragment
 
         sections = list(self.sections())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -166,9 +167,9 @@ class DecisionModel(RemoteModel):
         del params, max_tokens
         return _encode(self.request_of(call))
 
+    @abstractmethod
     def request_of(self, call: Call) -> dict[str, Any]:
         """The body of a request."""
-        raise NotImplementedError
 
     def _decode(self, call: Call, body: bytes, seconds: float) -> Reply | None:
         decision = lenient_json(body)
