@@ -8,15 +8,17 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_shared_server import HOST, Rater, certificate, free_port
 
+from adjudge.store import open_store
 from adjudge.web.hub.hub import Hub
 from adjudge.web.invitation import Invitations
+from adjudge.web.labelling.questions import sheet_key
 from running import DIRECT, Outcome, adjudge, started, write_rows
 from webclient import ask
 
@@ -269,9 +271,16 @@ def test_a_kill_in_the_middle_of_a_push_loses_and_doubles_nothing(
     assert exported(shared, "large") == exported(run, "large")
 
 
+class Patient(Rater):
+    """Waits on a slow machine: what fails it is a connection that the server refuses or drops."""
+
+    patience = 600.0
+
+
 @pytest.mark.slow
 def test_fifty_people_label_while_ten_jobs_push(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is lost; `bench/hub.py` measures how long a page takes meanwhile."""
+    """Nobody is turned away, and the store has what was confirmed and no more; `bench/hub.py` measures how
+    long a page takes meanwhile."""
     shared = judged(tmp_path / "hub", "one", 4, "hub.db")
     runs = {f"job{k}": judged(tmp_path / f"job{k}", f"job{k}", 3) for k in range(10)}
     hub_port, label_port = free_port(), free_port()
@@ -282,6 +291,8 @@ def test_fifty_people_label_while_ten_jobs_push(tmp_path: Path, monkeypatch: pyt
         "--store", shared, PYTHONUNBUFFERED="1",
     )  # fmt: skip
     pushed: dict[str, Outcome] = {}
+    confirmed: set[tuple[str, str]] = set()
+    failures: list[str] = []
     try:
         assert annotate.stdout is not None
         links = {}
@@ -294,12 +305,12 @@ def test_fifty_people_label_while_ten_jobs_push(tmp_path: Path, monkeypatch: pyt
             monkeypatch.setenv("ADJUDGE_HUB_TOKEN", given["ci"])
 
             def label(name: str) -> None:
-                rater = None
-                for _ in range(100):
-                    with suppress(TimeoutError, ConnectionError):  # people try again
-                        rater = rater or Rater(links[name])
-                        if rater.label_one(3) is None:
-                            return
+                try:
+                    rater = Patient(links[name])
+                    while (key := rater.label_one(3)) is not None:
+                        confirmed.add((name, key))
+                except Exception as fault:  # noqa: BLE001 - any at all, of which a thread would say nothing
+                    failures.append(f"{name}: {fault!r}")
 
             def job(name: str) -> None:
                 words = ["push", name, f"http://{HOST}:{hub_port}", "--store", runs[name]]
@@ -316,11 +327,13 @@ def test_fifty_people_label_while_ten_jobs_push(tmp_path: Path, monkeypatch: pyt
     finally:
         annotate.kill()
         annotate.communicate()
+    assert failures == []
     assert [done.err for done in pushed.values() if done.code] == []
     known = {row["run"] for row in adjudge("runs", "--store", shared, "--json").json}
     assert known == {"one", *runs}
-    labels = adjudge("export", "one", "--store", shared).rows
-    assert len(labels) == N
-    with closing(sqlite3.connect(shared)) as connection:
-        (n_labels,) = connection.execute("SELECT count(*) FROM labels").fetchone()
-    assert n_labels == 50 * N
+    assert len(adjudge("export", "one", "--store", shared).rows) == N
+    with open_store(shared, write=False) as store:
+        run = store.run("one")
+        kept = {(label.rater, sheet_key(run.identity, label.item)) for label in store.labels(run)}
+    assert kept == confirmed
+    assert len(kept) == 50 * N

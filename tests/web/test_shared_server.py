@@ -99,6 +99,9 @@ def sharing(
 class Rater:
     """A browser on another machine: a cookie, and what it finds on the pages."""
 
+    patience = 30.0
+    """seconds until it gives a request up"""
+
     def __init__(self, link: str, trusted: Path | None = None, host: str = "") -> None:
         """`host` is the name of the server where the link has its address."""
         parts = urlsplit(link)
@@ -114,9 +117,9 @@ class Rater:
 
     def connect(self) -> http.client.HTTPConnection:
         if self.trusted is None:
-            return http.client.HTTPConnection(HOST, self.port, timeout=30)
+            return http.client.HTTPConnection(HOST, self.port, timeout=self.patience)
         context = ssl.create_default_context(cafile=str(self.trusted))
-        return http.client.HTTPSConnection(HOST, self.port, timeout=30, context=context)
+        return http.client.HTTPSConnection(HOST, self.port, timeout=self.patience, context=context)
 
     def ask(
         self, method: str, url: str, body: object = None, csrf: str = ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -41,3 +43,23 @@ def check_count(what: str, before: int | None, n: int, after: int | None) -> Non
     """
     if before is not None and after is not None and not before <= n <= after:
         raise rows.DamagedError(f"{n} {what} found, {after} were written")
+
+
+@contextlib.contextmanager
+def of_one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is read inside is of one moment: others may write, and delete, between two statements."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
+def check_all(connection: sqlite3.Connection, table: str) -> None:
+    """`DamagedError` where rows of a table that is counted for the whole store are missing."""
+    written = getattr(kept(connection, 0), table)
+    (n,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    check_count(table, written, n, written)

@@ -13,7 +13,7 @@ import msgspec
 from ..records import Label
 from . import rows
 from .calls import as_json, insert_rows
-from .counts import check_count, kept
+from .counts import check_all, of_one_moment
 from .rows import json_of
 
 _INSERT = (f"INSERT OR REPLACE INTO labels ({rows.LABEL_SEALED}, checksum)", "")
@@ -38,22 +38,32 @@ def put_labels(connection: sqlite3.Connection, labels: Sequence[Label], run: int
     insert_rows(connection, _INSERT, [(*row, rows.label_checksum(row)) for row in new])
 
 
-def stored_labels(connection: sqlite3.Connection, run: int | None, rater: str | None = None) -> list[Label]:
-    """The labels of a run, or of all runs, and of one rater where one is named; oldest first."""
-    every = labels_with_runs(connection)
-    return [label for whose, label in every if run in (None, whose) and rater in (None, label.rater)]
+def stored_labels(connection: sqlite3.Connection, run: int | None) -> list[Label]:
+    """The labels of a run, or of all runs; oldest first."""
+    return [label for whose, label in labels_with_runs(connection) if run in (None, whose)]
 
 
 def labels_with_runs(connection: sqlite3.Connection) -> list[tuple[int | None, Label]]:
     """All labels, each with the number of its run; oldest first."""
-    # All of them, which tells whether one is missing. A store has thousands of labels, not millions.
-    before = kept(connection, 0)
-    label_rows = connection.execute(
-        f"SELECT {rows.LABEL_SEALED}, checksum FROM labels ORDER BY id"
-    ).fetchall()
-    check_count("labels", before.labels, len(label_rows), kept(connection, 0).labels)
+    return _read(connection, "ORDER BY id")
+
+
+def labels_of_rater(connection: sqlite3.Connection, run: int, rater: str) -> list[Label]:
+    """The labels of one rater on a run, oldest first: the labels of others are counted and not read."""
+    found = _read(connection, "WHERE COALESCE(run, 0) = ? AND rater = ? ORDER BY id", (run, rater))
+    return [label for _, label in found]
+
+
+def _read(
+    connection: sqlite3.Connection, which: str, values: tuple[int | str, ...] = ()
+) -> list[tuple[int | None, Label]]:
+    with of_one_moment(connection):
+        check_all(connection, "labels")
+        found = connection.execute(
+            f"SELECT {rows.LABEL_SEALED}, checksum FROM labels {which}", values
+        ).fetchall()
     labels = []
-    for *row, stored in label_rows:
+    for *row, stored in found:
         rows.check_label(tuple(row), stored)
         whose, item, criterion, name, value, *rest = row
         labels.append((whose, Label(item, criterion, name, msgspec.json.decode(value), *rest)))

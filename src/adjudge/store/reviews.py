@@ -13,12 +13,9 @@ import msgspec
 from ..records import Note, Review
 from . import rows
 from .calls import insert_rows
-from .counts import check_count, kept
+from .counts import check_all, of_one_moment
 from .rows import json_of
 from .schema import now
-
-# Reviews and notes: one for each reviewer and cell, or author and item; a later one replaces the earlier.
-# Like labels they are few, so that all of them are read, which tells whether one is missing.
 
 
 def put_review(connection: sqlite3.Connection, review: Review, run: int) -> None:
@@ -76,9 +73,9 @@ def read_notes(connection: sqlite3.Connection, run: int) -> list[Note]:
 
 def _of_run(connection: sqlite3.Connection, table: str, columns: str, run: int) -> list[rows.Columns]:
     """The rows of a run without its number, after a check of all rows of the table."""
-    before = getattr(kept(connection, 0), table)
-    found = connection.execute(f"SELECT {columns}, checksum FROM {table} ORDER BY id").fetchall()
-    check_count(table, before, len(found), getattr(kept(connection, 0), table))
+    with of_one_moment(connection):
+        check_all(connection, table)
+        found = connection.execute(f"SELECT {columns}, checksum FROM {table} ORDER BY id").fetchall()
     for *row, stored in found:
         rows.check_checksum(tuple(row), stored)
     return [row[1:-1] for row in found if row[0] == run]

@@ -498,10 +498,14 @@ class Store:
         run_id = None if run is None else run.id
         self._access.do(lambda: label_rows.put_labels(self._access.connection, labels, run_id))
 
-    def labels(self, run: RunRow | None = None, rater: str | None = None) -> list[Label]:
-        """The labels of a run's items, or all in the store; of one rater where one is named. Oldest first."""
+    def labels(self, run: RunRow | None = None) -> list[Label]:
+        """The labels of a run's items, or all in the store. Oldest first."""
         run_id = None if run is None else run.id
-        return self._access.read(lambda connection: label_rows.stored_labels(connection, run_id, rater))
+        return self._access.read(lambda connection: label_rows.stored_labels(connection, run_id))
+
+    def labels_of_rater(self, run: RunRow, rater: str) -> list[Label]:
+        """The labels of one rater on a run's items, oldest first."""
+        return self._access.read(lambda connection: label_rows.labels_of_rater(connection, run.id, rater))
 
     def labels_with_runs(self) -> list[tuple[int | None, Label]]:
         """All labels in the store, each with the number of its run; oldest first."""

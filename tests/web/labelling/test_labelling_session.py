@@ -85,8 +85,8 @@ def pairs(tmp_path: Path) -> Path:
 def label_all(session: Session, rater: str, value: object = 4, most: int = 1000) -> int:
     """Answer one open question after the other; how many."""
     n_given = 0
-    while n_given < most and (key := session.next_key(rater)) is not None:
-        turn = session.turn(rater, key)
+    while n_given < most and (key := session.seen_by(rater).next_key()) is not None:
+        turn = session.seen_by(rater).turn(key)
         number = turn.answers.index(None)
         session.give(rater, key, number, "left" if turn.asked[number].question.is_choice else value)
         n_given += 1
@@ -223,8 +223,8 @@ def test_trust_reads_what_was_labelled_without_a_file(store: Path) -> None:
         for sheet in session.sheets:
             number = int(str(sheet.item.fields["response"]).split()[1])
             session.give("ann", sheet.key, 0, number % 5 + 1)
-        assert session.next_key("ann") is None
-        assert session.progress("ann").n_done == 12
+        assert session.seen_by("ann").next_key() is None
+        assert session.seen_by("ann").progress().n_done == 12
     card = adjudge("trust", "one", "--json", "--store", store).json
     item = card["criteria"]["tact"]["item"]
     assert item["pearson"]["n"] == 12
@@ -237,7 +237,7 @@ def test_a_second_answer_takes_the_place_of_the_first(store: Path) -> None:
         for value in (2, 5, 5, 4):
             session.give("ann", key, 0, value)
         session.give("ben", key, 0, 1)
-        assert session.turn("ann", key).answers == (4,)
+        assert session.seen_by("ann").turn(key).answers == (4,)
     with open_store(store, write=False) as opened:
         labels = opened.labels(opened.run("one"))
     assert [(label.rater, label.value, label.origin) for label in labels] == [
@@ -254,8 +254,8 @@ def test_undo_takes_back_the_last_label_and_then_the_one_before(store: Path) -> 
             *(sheet.key for sheet in session.sheets[2::-1]),
             None,
         ]
-        assert session.progress("ann").n_labels == 0
-        assert session.progress("ben").n_labels == 1
+        assert session.seen_by("ann").progress().n_labels == 0
+        assert session.seen_by("ben").progress().n_labels == 1
 
 
 def test_undo_goes_on_after_a_restart(store: Path) -> None:
@@ -264,22 +264,22 @@ def test_undo_goes_on_after_a_restart(store: Path) -> None:
         second = session.sheets[1].key
     with open_session(store, "one", 4) as session:
         assert session.undo("ann") == second
-        assert session.next_key("ann") == second
+        assert session.seen_by("ann").next_key() == second
 
 
 def test_skipped_items_come_back_when_they_are_called_for(store: Path) -> None:
     with open_session(store, "one", 3) as session:
         first = session.sheets[0].key
         session.skip("ann", first)
-        assert session.next_key("ann") == session.sheets[1].key
-        assert session.next_key("ben") == first
+        assert session.seen_by("ann").next_key() == session.sheets[1].key
+        assert session.seen_by("ben").next_key() == first
         assert label_all(session, "ann") == 2
-        progress = session.progress("ann")
+        progress = session.seen_by("ann").progress()
         assert (progress.n_done, progress.n_skipped) == (2, 1)
         session.recall("ann")
-        assert session.next_key("ann") == first
+        assert session.seen_by("ann").next_key() == first
     with open_session(store, "one", 3) as session:
-        assert session.next_key("ann") == first
+        assert session.seen_by("ann").next_key() == first
 
 
 def test_two_raters_on_two_servers_share_a_store(store: Path) -> None:
@@ -287,7 +287,7 @@ def test_two_raters_on_two_servers_share_a_store(store: Path) -> None:
         for turn in range(6):
             ann.give("ann", ann.sheets[turn].key, 0, 2)
             ben.give("ben", ben.sheets[turn].key, 0, 4)
-        assert ann.progress("ben").n_done == ben.progress("ann").n_done == 6
+        assert ann.seen_by("ben").progress().n_done == ben.seen_by("ann").progress().n_done == 6
     with open_store(store, write=False) as opened:
         assert len(opened.labels(opened.run("one"))) == 12
 
@@ -300,7 +300,7 @@ def test_threads_that_come_and_go_leave_no_file_open(store: Path) -> None:
         n_before = len(os.listdir("/proc/self/fd"))
         for _ in range(20):
             thread = threading.Thread(
-                target=lambda: (session.turn("ann", key), session.give("ann", key, 0, 4))
+                target=lambda: (session.seen_by("ann").turn(key), session.give("ann", key, 0, 4))
             )
             thread.start()
             thread.join()
@@ -310,7 +310,7 @@ def test_threads_that_come_and_go_leave_no_file_open(store: Path) -> None:
 def test_a_pair_is_asked_by_every_criterion_for_both_sides_and_for_the_better_one(pairs: Path) -> None:
     with open_session(pairs, "pairs") as session:
         key = session.sheets[0].key
-        turn = session.turn("ann", key)
+        turn = session.seen_by("ann").turn(key)
         assert [call.side for call in turn.asked] == ["left", "right"] * 6 + [None]
         assert label_all(session, "ann", 4) == 26
     with open_store(pairs, write=False) as opened:

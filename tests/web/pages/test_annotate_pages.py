@@ -266,7 +266,7 @@ def test_the_sides_of_a_pair_are_named_left_and_right_only(tmp_path: Path) -> No
         ]
         for body in sent:
             assert browser.post("/annotate/label", body).status == 200
-        left = session.turn("ann", key).left
+        left = session.seen_by("ann").turn(key).left
         assert {label.subject: label.value for label in session.labels()} == {
             left: 5, "b" if left == "a" else "a": 2, None: left,
         }  # fmt: skip

@@ -66,6 +66,67 @@ class RaterItem(Struct, frozen=True):
         return None not in self.answers
 
 
+class RaterView(Struct, frozen=True):
+    """The items as one rater sees them at one moment: all that it says comes from one read of the store."""
+
+    session: Session
+    rater: str
+    values: Mapping[tuple[str, str, Subject | None], float | str]
+    """the rater's labels, by item and part"""
+    skipped: frozenset[str]
+
+    def turn(self, key: str) -> RaterItem:
+        """An item by its key."""
+        session = self.session
+        sheet_place = session.place_of(key)
+        sheet = session.sheets[sheet_place]
+        left = left_subject(session.seed, self.rater, sheet.item.id)
+        asked = asked_of(session.questions, left)
+        answers = tuple(
+            answer_of(ask, value, left)
+            if (value := self.values.get((sheet.item.id, ask.question.criterion, ask.question.subject)))
+            is not None
+            else None
+            for ask in asked
+        )
+        return RaterItem(sheet, sheet_place, left, asked, answers, key in self.skipped)
+
+    def next_key(self, after: str | None = None) -> str | None:
+        """The next item with an open question that was not skipped,
+        after `after` and then from the start; none at the end.
+        """
+        sheets = self.session.sheets
+        start = 0 if after is None else self.session.place_of(after) + 1
+        n_parts = len(self.session.questions)
+        return next(
+            (
+                sheet.key
+                for sheet in (*sheets[start:], *sheets[:start])
+                if sheet.key not in self.skipped and self._n_answers(sheet) < n_parts
+            ),
+            None,
+        )
+
+    def progress(self) -> RaterProgress:
+        """How far the rater is."""
+        sheets, n_parts = self.session.sheets, len(self.session.questions)
+        n_answers = {sheet.key: self._n_answers(sheet) for sheet in sheets}
+        done = {key for key, n in n_answers.items() if n == n_parts}
+        return RaterProgress(
+            n_items=len(sheets),
+            n_done=len(done),
+            n_skipped=len(self.skipped - done),
+            n_labels=sum(n_answers.values()),
+            n_questions=len(sheets) * n_parts,
+        )
+
+    def _n_answers(self, sheet: Sheet) -> int:
+        return sum(
+            (sheet.item.id, question.criterion, question.subject) in self.values
+            for question in self.session.questions
+        )
+
+
 class Session:
     """The items to label, shared by all raters. Close it, best by `with`."""
 
@@ -90,8 +151,9 @@ class Session:
             for criterion, shown in sheet.text_hashes.items()
         }
         self._skipped: dict[str, set[str]] = defaultdict(set)
-        # `give` and `undo` read before they write; two at once must not interleave.
-        self._lock = threading.Lock()
+        # `give` and `undo` read before they write; two of one rater must not interleave. Raters do not wait
+        # for each other: their labels become durable together.
+        self._locks: dict[str, threading.Lock] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -114,39 +176,14 @@ class Session:
 
     # What a rater sees
 
-    def turn(self, rater: str, key: str) -> RaterItem:
-        """An item by its key."""
-        return self._turn(rater, self._place(key), self._label_values(rater))
-
-    def next_key(self, rater: str, after: str | None = None) -> str | None:
-        """The next item with an open question that was not skipped,
-        after `after` and then from the start; none at the end.
-        """
-        values = self._label_values(rater)
-        start = 0 if after is None else self._place(after) + 1
-        order = [*range(start, len(self.sheets)), *range(start)]
-        turns = (self._turn(rater, place, values) for place in order)
-        return next((turn.sheet.key for turn in turns if not turn.is_done and not turn.is_skipped), None)
-
-    def progress(self, rater: str) -> RaterProgress:
-        """The progress of a rater, counted from the store."""
-        values = self._label_values(rater)
-        parts = [(question.criterion, question.subject) for question in self.questions]
-        n_answers = {
-            sheet.key: sum((sheet.item.id, *part) in values for part in parts) for sheet in self.sheets
-        }
-        done = {key for key, n in n_answers.items() if n == len(parts)}
-        return RaterProgress(
-            n_items=len(self.sheets),
-            n_done=len(done),
-            n_skipped=len(self._skipped.get(rater, set()) - done),
-            n_labels=sum(n_answers.values()),
-            n_questions=len(self.sheets) * len(parts),
-        )
+    def seen_by(self, rater: str) -> RaterView:
+        """The items as a rater sees them now."""
+        skipped = frozenset(self._skipped.get(rater, ()))
+        return RaterView(self, rater, self._label_values(rater), skipped)
 
     def neighbours(self, key: str) -> tuple[str | None, str | None]:
         """The items before and after this one, labelled or not."""
-        place = self._place(key)
+        place = self.place_of(key)
         before = self.sheets[place - 1].key if place else None
         return before, self.sheets[place + 1].key if place + 1 < len(self.sheets) else None
 
@@ -157,26 +194,28 @@ class Session:
 
     # What a rater does
 
-    def give(self, rater: str, key: str, number: int, answer: object) -> None:
-        """Store an answer to question `number` of an item; it replaces an earlier one."""
-        with self._lock:
-            turn = self.turn(rater, key)
+    def give(self, rater: str, key: str, number: int, answer: object) -> RaterItem:
+        """Store an answer to question `number` of an item; it replaces an earlier one. Returns the item as it
+        was before."""
+        with self._lock(rater):
+            turn = self.seen_by(rater).turn(key)
             if not 0 <= number < len(turn.asked):
                 raise DataError(f"The item has no question {number + 1}. Reload the page.")
             asked = turn.asked[number]
             label = stored_label(turn.sheet, asked, rater, value_of(asked, answer, turn.left))
             self.store.put_labels([label], self.run)
             self._skipped[rater].discard(key)
+            return turn
 
     def undo(self, rater: str) -> str | None:
         """Delete the rater's last label among these items; the key of its item, or none if there is no
         label."""
-        with self._lock, self._reading() as reading:
+        with self._lock(rater), self._reading() as reading:
             keys = {sheet.item.id: sheet.key for sheet in self.sheets}
             parts: set[Part] = {(question.criterion, question.subject) for question in self.questions}
             labels = [
                 label
-                for label in reading.labels(self.run, rater)
+                for label in reading.labels_of_rater(self.run, rater)
                 if label.item in keys
                 and (label.criterion, label.subject) in parts
                 and self._is_of_shown_text(label)
@@ -189,14 +228,18 @@ class Session:
 
     def skip(self, rater: str, key: str) -> None:
         """Leave an item for later. This is forgotten when the server ends."""
-        self._place(key)
+        self.place_of(key)
         self._skipped[rater].add(key)
 
     def recall(self, rater: str) -> None:
         """Put the skipped items back among those to label."""
         self._skipped.pop(rater, None)
 
-    def _place(self, key: str) -> int:
+    def _lock(self, rater: str) -> threading.Lock:
+        return self._locks.setdefault(rater, threading.Lock())
+
+    def place_of(self, key: str) -> int:
+        """Where an item stands; an error where it is not among those to label."""
         place = self._places.get(key)
         if place is None:
             raise DataError(
@@ -209,7 +252,7 @@ class Session:
         with self._reading() as reading:
             return {
                 (label.item, label.criterion, label.subject): label.value
-                for label in reading.labels(self.run, rater)
+                for label in reading.labels_of_rater(self.run, rater)
                 if self._is_of_shown_text(label)
             }
 
@@ -223,21 +266,6 @@ class Session:
         for each thread, and a server's threads come and go.
         """
         return open_store(self.store.path, write=False)
-
-    def _turn(
-        self, rater: str, place: int, values: Mapping[tuple[str, str, Subject | None], float | str]
-    ) -> RaterItem:
-        sheet = self.sheets[place]
-        left = left_subject(self.seed, rater, sheet.item.id)
-        asked = asked_of(self.questions, left)
-        answers = tuple(
-            answer_of(ask, value, left)
-            if (value := values.get((sheet.item.id, ask.question.criterion, ask.question.subject)))
-            is not None
-            else None
-            for ask in asked
-        )
-        return RaterItem(sheet, place, left, asked, answers, sheet.key in self._skipped.get(rater, ()))
 
 
 def open_session(

@@ -8,11 +8,11 @@ of other raters.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -24,7 +24,7 @@ from ..context import Context, posted, refused, visitor_of
 from ..labelling.labels_file import export_labels, labels_csv
 from ..labelling.questions import best_text, field_columns, range_text, text_parts
 from ..labelling.rater_name import rater_name
-from ..labelling.session import RaterItem, Session, open_session
+from ..labelling.session import RaterItem, RaterView, Session, open_session
 
 __all__ = ["Session", "export_labels", "labels_csv", "open_session", "routes", "start_path"]
 
@@ -101,14 +101,15 @@ class _Pages:
         """One item; without a key the next open one, or the last page where all are done."""
         session = self._session
         rater = _rater(request, request.query_params.get("rater"))
-        key = request.query_params.get("item") or session.next_key(rater)
+        view = session.seen_by(rater)
+        key = request.query_params.get("item") or view.next_key()
         is_owner = visitor_of(request).is_owner
         # The name of a run may say which systems it compares.
         run = session.run.name if is_owner else ""
         common: dict[str, Any] = {
             "run": run,
             "rater": rater,
-            "progress": session.progress(rater),
+            "progress": view.progress(),
             "crumbs": [("label", None), *([(run, None)] if run else [])],
             "is_owner": is_owner,
             "export": "/annotate/labels.csv",
@@ -117,7 +118,7 @@ class _Pages:
         if key is None:
             command = session.trust_command if is_owner else ""
             return self._context.page(request, "annotate/done.html", command=command, **common)
-        turn = session.turn(rater, key)
+        turn = view.turn(key)
         current = _current(turn, request.query_params.get("question"))
         before, after = session.neighbours(key)
         asked = turn.asked[current]
@@ -164,7 +165,8 @@ class _Pages:
             try:
                 body = await posted(request)
                 rater = _rater(request, body.get("rater"))
-                where = await run_in_threadpool(action, self._session, rater, body)
+                # Not in the threads that answer pages: while a push is merged, people who read need not wait.
+                where = await asyncio.to_thread(action, self._session, rater, body)
             except AdjudgeError as error:
                 return refused(error)
             return JSONResponse({"go": where})
@@ -192,21 +194,20 @@ def _label(session: Session, rater: str, body: dict[str, Any]) -> str:
     key, number = _key(body), body.get("question")
     if isinstance(number, bool) or not isinstance(number, int):
         raise DataError("The request names no question. Reload the page.")
-    was_done = session.turn(rater, key).is_done
-    session.give(rater, key, number, body.get("value"))
-    turn = session.turn(rater, key)
+    was_done = session.give(rater, key, number, body.get("value")).is_done
+    view = session.seen_by(rater)
     if was_done:
         # After a correction the rater wants to see it, not the next item.
         return _address("/annotate/item", rater=rater, item=key, question=number)
-    if not turn.is_done:
+    if not view.turn(key).is_done:
         return _address("/annotate/item", rater=rater, item=key)
-    return _next(session, rater, key)
+    return _next(view, key)
 
 
 def _skip(session: Session, rater: str, body: dict[str, Any]) -> str:
     key = _key(body)
     session.skip(rater, key)
-    return _next(session, rater, key)
+    return _next(session.seen_by(rater), key)
 
 
 def _undo(session: Session, rater: str, body: dict[str, Any]) -> str:
@@ -223,9 +224,9 @@ def _recall(session: Session, rater: str, body: dict[str, Any]) -> str:
     return _address("/annotate/item", rater=rater)
 
 
-def _next(session: Session, rater: str, after: str) -> str:
-    key = session.next_key(rater, after)
-    return _address("/annotate/item", rater=rater, **({} if key is None else {"item": key}))
+def _next(view: RaterView, after: str) -> str:
+    key = view.next_key(after)
+    return _address("/annotate/item", rater=view.rater, **({} if key is None else {"item": key}))
 
 
 def _current(turn: RaterItem, wanted: str | None) -> int:

@@ -6,6 +6,7 @@ What a reviewer decides is durable in the store before the next cell is shown. P
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 from collections.abc import Callable, Sequence
@@ -14,7 +15,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -221,7 +221,7 @@ class ReviewPage:
             try:
                 body = await posted(request)
                 name = rater_name(body.get("reviewer") or reviewer_of(request))
-                answer = await run_in_threadpool(action, name, body)
+                answer = await asyncio.to_thread(action, name, body)  # as in `annotate`: pages do not wait
             except AdjudgeError as error:
                 return refused(error)
             return with_reviewer(JSONResponse(answer), name)
