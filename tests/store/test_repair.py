@@ -29,7 +29,6 @@ READ = {
     "runs": lambda store, _: store.runs(),
     "run": lambda store, _: store.run("first"),
     "call": lambda store, run: store.call(run, a_call(3).key),
-    "states": lambda store, run: browsing.item_states(store, run),
     "between": lambda store, run: browsing.judged_between(store, run, 0, N),
 }
 
@@ -79,7 +78,7 @@ DAMAGES = [
     ("DELETE FROM judgments WHERE item = 3", ["judgments", "totals"]),
     ("UPDATE judgments SET body = x'00' || body WHERE item = 3", ["judgments", "between"]),
     ("UPDATE judgments SET item = 400 WHERE item = 3", ["judgments"]),
-    ("DELETE FROM places WHERE item = 3", ["judgments", "asked", "totals", "states"]),
+    ("DELETE FROM places WHERE item = 3", ["judgments", "asked", "totals"]),
     ("UPDATE places SET call = 5 WHERE item = 3", ["judgments", "between"]),
     ("UPDATE places SET error_kind = 'timeout' WHERE error_kind IS NOT NULL", ["judgments"]),
     ("DELETE FROM calls WHERE id = 4", ["judgments", "asked"]),

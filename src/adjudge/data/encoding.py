@@ -58,16 +58,16 @@ def is_gzip(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def read_small(path: Path, folder: Path | None = None) -> bytes:
+def read_small(path: Path) -> bytes:
     """The bytes of a short file that goes to a judge or decides what does: part of a protocol, a rubric, a
     run file.
 
-    It must be a regular file inside `folder` (its own folder where none is given): a link in a folder that
-    somebody sent could otherwise pass on a file of the user's, and a device or a pipe would never end.
+    It must be a regular file inside its own folder: a link in a folder that somebody sent could otherwise
+    pass on a file of the user's, and a device or a pipe would never end.
     `BrokenFileError` says what is wrong; a missing file is a `FileNotFoundError`.
     """
     try:
-        home = os.path.realpath(path.parent if folder is None else folder)
+        home = os.path.realpath(path.parent)
         real = os.path.realpath(path, strict=True)
         if not real.startswith(os.path.join(home, "")):
             raise BrokenFileError(

@@ -275,9 +275,6 @@ ONLY_NAMED = frozenset(b"assistant option model".split())
 RIVAL_BEFORE = frozenset(b"other rival second first alternative".split())
 
 
-LETTERS = frozenset(b"a b".split())
-
-
 NUMBERS = frozenset(b"5 10 20 100".split())
 
 

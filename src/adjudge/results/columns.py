@@ -27,7 +27,6 @@ NUMBERS = ("value", "confidence", "samples_gap", "judges_gap", "orders_gap")
 NAMES = ("item", "input", "protocol", "criterion", "model", "status", "system", "subject", "how", "choice",
          "system_a", "system_b", "flags")  # fmt: skip
 
-_AT = {name: COLUMNS.index(name) for name in COLUMNS}
 _flags = msgspec.json.Decoder(tuple[str, ...]).decode
 
 

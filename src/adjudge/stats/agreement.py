@@ -70,30 +70,28 @@ def exact_agreement(
     first: Sequence[Category | None],
     second: Sequence[Category | None],
     clusters: Sequence[Hashable] | None = None,
-    n_failed: int = 0,
 ) -> Estimate:
     """The share of items with equal answers; items with only one answer are left out and counted."""
     kept = _both(first, second)
     same = [float(first[i] == second[i]) for i in kept]
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return share_of_equal(same, of_kept, n_failed, len(first) - len(kept))
+    return share_of_equal(same, of_kept, len(first) - len(kept))
 
 
 def share_of_equal(
     same: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
-    n_failed: int = 0,
     n_undefined: int = 0,
 ) -> Estimate:
     """The mean of what is known of each item: 1 where the answers are equal, 0 where not, in between where
     some are."""
     if not same:
-        return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+        return undefined("no item has two answers", n_undefined=n_undefined, unit="item")
     name = "share of equal answers"
     if clusters is None:
-        estimate = wilson(sum(same), len(same), n_failed, name)
+        estimate = wilson(sum(same), len(same), name=name)
     else:
-        estimate = mean_interval(same, clusters, n_failed, limits=(0.0, 1.0), name=name)
+        estimate = mean_interval(same, clusters, limits=(0.0, 1.0), name=name)
     return structs.replace(estimate, n_undefined=n_undefined)
 
 
@@ -102,7 +100,6 @@ def cohen_kappa(
     second: Sequence[Category | None],
     categories: Sequence[Category],
     clusters: Sequence[Hashable] | None = None,
-    n_failed: int = 0,
 ) -> Estimate:
     """Cohen's kappa (1960) by the declared categories: 1 - observed / expected disagreement.
 
@@ -115,15 +112,13 @@ def cohen_kappa(
     kept = [i for i in _both(first, second) if first[i] in places and second[i] in places]
     n, n_undefined = len(kept), len(first) - len(kept)
     if n == 0:
-        return undefined(
-            "no item has two answers on the scale", n_failed=n_failed, n_undefined=n_undefined, unit="item"
-        )
+        return undefined("no item has two answers on the scale", n_undefined=n_undefined, unit="item")
     a = np.array([places[first[i]] for i in kept])  # type: ignore[index]
     b = np.array([places[second[i]] for i in kept])  # type: ignore[index]
     value, influence = _kappa(a, b, len(categories))
     of_kept = None if clusters is None else [clusters[i] for i in kept]
-    estimate = _kappa_estimate(value, influence, n, of_kept, "Cohen's kappa")
-    return structs.replace(estimate, n_failed=n_failed, n_undefined=n_undefined)
+    estimate = _kappa_estimate(value, influence, n, of_kept)
+    return structs.replace(estimate, n_undefined=n_undefined)
 
 
 def fleiss_kappa(
@@ -198,7 +193,6 @@ def quadratic_kappa(
     first: Numbers,
     second: Numbers,
     clusters: Sequence[Hashable] | None = None,
-    n_failed: int = 0,
 ) -> Estimate:
     """Quadratic kappa of numbers as they stand, means of raters or samples included.
 
@@ -213,7 +207,7 @@ def quadratic_kappa(
     kept = np.flatnonzero(np.isfinite(x) & np.isfinite(y)).tolist()
     n_undefined = len(x) - len(kept)
     if not kept:
-        return undefined("no item has two answers", n_failed=n_failed, n_undefined=n_undefined, unit="item")
+        return undefined("no item has two answers", n_undefined=n_undefined, unit="item")
     n = len(kept)
     codes, n_units = (np.arange(n), n) if clusters is None else label_codes([clusters[i] for i in kept])
     unit = "item" if clusters is None else f"group (n={n_units})"
@@ -222,14 +216,14 @@ def quadratic_kappa(
     value = float(_kappa_of_moments(parts.sum(axis=0)[None, :])[0])
     if not math.isfinite(value):
         reason = "both always give one and the same answer"
-        return undefined(reason, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
+        return undefined(reason, n=n, n_undefined=n_undefined, unit=unit)
     if n < FEWEST_FOR_KAPPA:
         interval = no_interval(f"fewer than {FEWEST_FOR_KAPPA} items")
     else:
         without = _kappa_of_moments(sums_left_out(parts, codes))
         interval = jackknife_interval(value, without, codes, unit="items" if clusters is None else "groups")
     return make_estimate(
-        value, interval, "quadratic kappa", n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit,
+        value, interval, "quadratic kappa", n=n, n_undefined=n_undefined, unit=unit,
         cautions=() if clusters is None else few_groups(n_units),
     )  # fmt: skip
 
@@ -239,12 +233,13 @@ def _kappa_estimate(
     influence: Floats,
     n: int,
     clusters: Sequence[Hashable] | None,
-    name: str,
 ) -> Estimate:
     unit = "item" if clusters is None else f"group (n={len(set(clusters))})"
     if value is None:
         return undefined("both always give one and the same answer", n=n, unit=unit)
-    return make_estimate(value, _influence_interval(value, influence, clusters), name, n=n, unit=unit)
+    return make_estimate(
+        value, _influence_interval(value, influence, clusters), "Cohen's kappa", n=n, unit=unit
+    )
 
 
 def _both(first: Sequence[Category | None], second: Sequence[Category | None]) -> list[int]:
@@ -310,7 +305,6 @@ def choice_agreement(
     judge: Sequence[str | None],
     human: Sequence[str | None],
     clusters: Sequence[Hashable] | None = None,
-    n_failed: int = 0,
 ) -> ChoiceAgreement:
     """Agreement of choices (a, b, tie) between a judge and people."""
     decided = [
@@ -318,11 +312,9 @@ def choice_agreement(
         for first, second in zip(judge, human, strict=True)
     ]
     return ChoiceAgreement(
-        exact_agreement(judge, human, clusters, n_failed),
-        exact_agreement(
-            [first for first, _ in decided], [second for _, second in decided], clusters, n_failed
-        ),
-        cohen_kappa(judge, human, CHOICES, clusters, n_failed),
+        exact_agreement(judge, human, clusters),
+        exact_agreement([first for first, _ in decided], [second for _, second in decided], clusters),
+        cohen_kappa(judge, human, CHOICES, clusters),
     )
 
 

@@ -66,7 +66,6 @@ class StageFit(Struct, frozen=True):
     n_decided: int
     n_reached: int
     n_labelled: int
-    n_agree: int
 
 
 class CascadeFit(Struct, frozen=True):
@@ -116,11 +115,11 @@ def fit_cascade(
     n_groups = None if codes is None else int(codes.max()) + 1
     if last is None:
         needed = _labels_needed(is_right, is_decided, path, target, risk, more)
-        nothing = _stages(np.full(len(judges), math.inf), np.full(confidence.shape[1], -1), labelled, agrees)
+        nothing = _stages(np.full(len(judges), math.inf), np.full(confidence.shape[1], -1), labelled)
         undecided = (-1,) * confidence.shape[1]
         return CascadeFit(nothing, False, None, needed, n_groups, undecided)
     at = start + last
-    stages = _stages(path.thresholds[at], path.deciders[at], labelled, agrees)
+    stages = _stages(path.thresholds[at], path.deciders[at], labelled)
     bounds = _bounds(is_right[at], is_decided[at], codes, risk)
     return CascadeFit(stages, True, bounds, None, n_groups, tuple(path.deciders[at].tolist()))
 
@@ -190,7 +189,7 @@ def _bounds(
     return right / n, min(low, right / n), max(high, right / n)
 
 
-def _stages(thresholds: Floats, deciders: Counts, labelled: Flags, agrees: Flags) -> tuple[StageFit, ...]:
+def _stages(thresholds: Floats, deciders: Counts, labelled: Flags) -> tuple[StageFit, ...]:
     stages, n_reached = [], len(deciders)
     for judge, threshold in enumerate(thresholds):
         is_decided = deciders == judge
@@ -202,7 +201,6 @@ def _stages(thresholds: Floats, deciders: Counts, labelled: Flags, agrees: Flags
                 n_decided,
                 n_reached,
                 int(decided_labels.sum()),
-                int(agrees[judge][decided_labels].sum()),
             )
         )
         n_reached -= n_decided

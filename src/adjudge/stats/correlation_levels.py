@@ -345,7 +345,6 @@ def correlate(
     resample: Resample = "inputs",
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
-    n_failed: int = 0,
 ) -> Estimate:
     """The correlation at one level, with a bootstrap interval.
 
@@ -362,7 +361,7 @@ def correlate(
     unit = unit_of(data, resample)
     if coefficient is None:
         why = why_undefined(data, level)
-        return undefined(why, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit)
+        return undefined(why, n=n, n_undefined=n_undefined, unit=unit)
     name = f"{NAMES[kind]}, {level} level"
     why = cannot_resample(data, resample)
     cautions = cautions_of(data, resample)
@@ -391,7 +390,7 @@ def correlate(
         if level == "system" and resample != "systems" and drawn is not None:
             interval = over_noisy_means(coefficient, drawn, kind)
     return make_estimate(
-        coefficient, interval, name, n=n, n_failed=n_failed, n_undefined=n_undefined, unit=unit, seed=seed,
+        coefficient, interval, name, n=n, n_undefined=n_undefined, unit=unit, seed=seed,
         cautions=cautions,
     )  # fmt: skip
 

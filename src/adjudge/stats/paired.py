@@ -119,9 +119,7 @@ def detectable(values: Sequence[float], clusters: Sequence[Hashable] | None = No
     return minimum_detectable(precision.n_units, sd, is_paired=True, alpha=1 - CONFIDENCE)
 
 
-def units_needed(
-    distance: float, sd: float, power: float = 0.8, alpha: float = 0.05, reach: float = 0.0
-) -> int | None:
+def units_needed(distance: float, sd: float, power: float = 0.8, reach: float = 0.0) -> int | None:
     """The number of values at which a true mean so far from a fixed number is detected with this probability.
 
     `reach` is the distance to one more value that a bound adds at the end of the scale.
@@ -131,7 +129,7 @@ def units_needed(
         return None
 
     def is_enough(n: int) -> bool:
-        least = minimum_detectable(n, sd, is_paired=True, power=power, alpha=alpha)
+        least = minimum_detectable(n, sd, is_paired=True, power=power)
         return least is not None and least + reach / (n + 1) <= distance
 
     low, high = 2, 10_000_000

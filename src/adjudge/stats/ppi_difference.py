@@ -279,8 +279,9 @@ def _estimate(
     return make_estimate(fitted.value, interval, name, n=fitted.n, n_failed=n_failed, unit=LABELLED)
 
 
-def difference_of(first: Estimate, second: Estimate, name: str) -> Estimate:
+def difference_of(first: Estimate, second: Estimate) -> Estimate:
     """The difference of two independent estimates, from the arms of their intervals (Zou and Donner 2008)."""
+    name = "difference of independent means"
     n, n_failed = first.n + second.n, first.n_failed + second.n_failed
     if first.value is None or second.value is None:
         return undefined("one side is undefined", n=n, n_failed=n_failed, unit="label")

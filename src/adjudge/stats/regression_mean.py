@@ -27,7 +27,6 @@ class Fit(Struct, frozen=True):
     slope: float
     n: int
     n_items: int
-    label_variance: float
     residual_variance: float
     floor: float
     """the part of the variance that more labels cannot take away"""
@@ -134,11 +133,10 @@ def fit(
             effective = df + n_fitted
         skewness = third / variance**1.5 if variance > 0 else 0.0
         dy = known.y - float((weights * known.y).mean())
-        of_labels = float((weights * dy**2).sum()) / (n - 1)
         of_residuals = float((weights * (known.values - value) ** 2).sum()) / (n - 1)
         is_exact = _is_on_a_line(dy, known.judged - (weights[:, None] * known.judged).mean(axis=0))
     fitted = Fit(
-        value, variance, df, float(found.slope.sum()), n, n_items, of_labels, of_residuals, floor, skewness,
+        value, variance, df, float(found.slope.sum()), n, n_items, of_residuals, floor, skewness,
         is_exact, effective,
     )  # fmt: skip
     return fitted if _is_sound(fitted) else None
@@ -231,10 +229,9 @@ def fit_strata(
         value = float((share * means).sum())
         skewness = third / variance**1.5 if variance > 0 else 0.0
         dy = y - stratum_means(y, of_label, counts)[of_label]
-        of_labels = float((dy**2).sum()) / (n - n_strata)
         is_exact = _is_on_a_line(dy, judged - mean_f[of_label])
     fitted = Fit(
-        value, variance, df, float(slope.sum()), n, n_items, of_labels, of_residuals, floor,
+        value, variance, df, float(slope.sum()), n, n_items, of_residuals, floor,
         skewness, is_exact, df + 1,
     )  # fmt: skip
     return fitted if _is_sound(fitted) else None

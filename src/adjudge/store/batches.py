@@ -38,9 +38,6 @@ BatchState = Literal[
     "filling", "planned", "uploaded", "creating", "open", "ended", "collected", "closed", "refused", "dropped"
 ]
 
-SENT = ("creating", "open", "ended")
-"""The states in which the provider may have the batch."""
-
 Outcome = Literal["answered", "failed", "lost", "cut"]
 """How a line ended: with a reply; with an error that asking again does not mend; without an answer, to be
 asked again; or with a reply that was cut off before its answer, to be asked again with a larger limit.

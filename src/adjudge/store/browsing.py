@@ -1,7 +1,7 @@
 """Reads parts of a run that may still be growing: what has changed, and single items with all their calls.
 
 Nothing is written here. Parts are selected by item number, so that each query reads a short
-range of a table. Only `item_states` depends on the size of the run; it counts rows without decoding them.
+range of a table.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from ..errors import StoreError
 from ..records import PART_KINDS, Call, Item, Judgment, Reply, ReplyError
 from . import reading, rows
 from .calls import read_call_specs
-from .counts import check_count, kept
+from .counts import kept
 from .runs import RunRow
 from .store import Store
 
 _AT_ONCE = 500
 """SQLite allows 999 parameters at least."""
-
-ItemState = tuple[int, int, int]
-"""How many calls of an item are stored, how many of those failed, and how many have a judgment."""
 
 
 class CallOutcome(Struct, frozen=True):
@@ -56,11 +53,6 @@ def calls_per_item(store: Store, run: RunRow) -> int:
     """How many calls each item of a run needs, as far as is known yet; reask calls do not count."""
     specs = store._access.read(lambda connection: read_call_specs(connection, run.id))
     return sum(spec.kind not in PART_KINDS for spec in specs.values())
-
-
-def item_states(store: Store, run: RunRow) -> dict[int, ItemState]:
-    """The progress of each item by its number; an item whose state is unchanged has no new judgment."""
-    return store._access.read(lambda connection: _item_states(connection, run.id))
 
 
 def last_item(store: Store, run: RunRow) -> int:
@@ -179,21 +171,6 @@ def _n_items(connection: sqlite3.Connection, run: int) -> int:
 def _table_state(connection: sqlite3.Connection, table: str) -> tuple[int, int]:
     n, last = connection.execute(f"SELECT count(*), COALESCE(max(id), 0) FROM {table}").fetchone()
     return int(n), int(last)
-
-
-def _item_states(connection: sqlite3.Connection, run: int) -> dict[int, ItemState]:
-    judged = dict(
-        connection.execute(
-            "SELECT item, count(*) FROM judgments WHERE run = ? AND reading = ? AND item >= 0 GROUP BY item",
-            (run, _reading(connection, run)),
-        ).fetchall()
-    )
-    before = kept(connection, run).places
-    calls = connection.execute(
-        "SELECT item, count(*), count(error_kind) FROM places WHERE run = ? GROUP BY item", (run,)
-    ).fetchall()
-    check_count("calls", before, sum(n_calls for _, n_calls, _ in calls), kept(connection, run).places)
-    return {item: (n_calls, n_failed, judged.get(item, 0)) for item, n_calls, n_failed in calls if item >= 0}
 
 
 def _judged_between(connection: sqlite3.Connection, run: int, first: int, last: int) -> list[reading.Judged]:

@@ -44,7 +44,6 @@ _RESULT = (
 )
 _SEALED = f"run, seq, number, reading, version, {_RESULT}, kind, samples_gap, judges_gap, orders_gap, digest"
 _N_SEALED = _SEALED.count(",") + 1
-_N_RESULT = _RESULT.count(",") + 1
 _FIRST = 5
 """the number of the column `item`"""
 

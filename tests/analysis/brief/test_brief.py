@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.analysis.brief.brief import Brief, brief_of_run, estimates_of
-from adjudge.analysis.brief.words import brief_parts
+from adjudge.analysis.brief.words import brief_section
 from adjudge.analysis.rank.rank import rank_view
 from adjudge.analysis.report.report import summarise
 from adjudge.analysis.run_view.tabulate import tabulate
@@ -92,15 +92,14 @@ def test_trust_and_bias_are_those_of_the_card(store: Path) -> None:
 
 
 def test_without_labels_trust_is_not_known_and_leads_to_labelling(store: Path) -> None:
-    parts = {part.name: part for part in brief_parts(brief(store, "unlabelled"))}
-    assert (parts["Trust"].level, parts["Trust"].evidence) == ("warn", "label")
-    assert "Bias" not in parts
+    of_criterion, _ = brief_section(brief(store, "unlabelled")).lines
+    assert "trust: not known (label 50 items)" in of_criterion
+    assert "bias" not in of_criterion
 
 
 def test_a_run_that_failed_altogether_is_bad_and_has_no_best_system(store: Path) -> None:
-    parts = {part.name: part for part in brief_parts(brief(store, "failed"))}
-    assert parts["Failed"].level == "bad"
-    assert not {"Best", "Trust"} & set(parts)
+    (of_run,) = brief_section(brief(store, "failed")).lines
+    assert of_run.startswith("failed: everything (")
 
 
 def test_choices_have_the_best_system_of_their_ranking(store: Path) -> None:

@@ -1,76 +1,45 @@
-"""The words of a run in one line, each with how good it is and where its evidence stands."""
+"""A run in a few lines: the best system and the agreement with people on each criterion, failures, cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
-
-from msgspec import Struct
 
 from ...sections import Section
 from ...words import count, listed, number, price, share, signed
 from .brief import FEW_LABELS, Brief, CriterionBrief
 
-Level = Literal["", "good", "warn", "bad"]
+_MOST_LINES = 8
 
 
-Evidence = Literal["scores", "ranking", "card", "failures", "timing", "label"]
-"""where the numbers behind a part are: a part of the
-report, or `label` where people have to label items first
-"""
+def brief_section(brief: Brief) -> Section:
+    """The lines for the terminal and for Markdown."""
+    of_all = " · ".join(_of_run(brief)) if brief.n_scores else "nothing judged yet"
+    lines = []
+    if brief.n_scores and not brief.is_all_failed:
+        for line in brief.criteria[:_MOST_LINES]:
+            lead = f"{line.name}: " if len(brief.criteria) > 1 else ""
+            lines.append(lead + " · ".join((*_best(line), *_trust(brief, line))))
+    if len(brief.criteria) > _MOST_LINES:
+        rest = [line.name for line in brief.criteria[_MOST_LINES:]]
+        lines.append(f"and {count(len(rest), 'more criterion', 'more criteria')}: {listed(rest)}")
+    return Section("In short", (*lines, of_all))
 
 
-class BriefPart(Struct, frozen=True):
-    """One part of the line: its name, its text, how bad it is, and where its evidence is."""
-
-    name: str
-    text: str
-    more: str = ""
-    level: Level = ""
-    evidence: Evidence = "scores"
-
-
-def brief_parts(brief: Brief, line: CriterionBrief | None = None) -> tuple[BriefPart, ...]:
-    """All parts about one criterion, the first by default."""
-    if not brief.n_scores:
-        return (BriefPart("Judged", "nothing yet"), *_spent(brief))
-    line = line or (brief.criteria[0] if brief.criteria else None)
-    of_criterion = (
-        (*_best(line), *_trust(brief, line)) if line is not None and not brief.is_all_failed else ()
-    )
-    return (*of_criterion, *run_parts_of(brief))
-
-
-def criterion_parts(brief: Brief, line: CriterionBrief) -> tuple[BriefPart, ...]:
-    """The parts that differ from criterion to criterion."""
-    return () if brief.is_all_failed or not brief.n_scores else (*_best(line), *_trust(brief, line))
-
-
-def run_parts_of(brief: Brief) -> tuple[BriefPart, ...]:
+def _of_run(brief: Brief) -> Iterator[str]:
     """The parts that are about all criteria together."""
-    failed = BriefPart("Failed", "none", evidence="failures")
-    if brief.n_failed:
-        level: Level = "bad" if brief.is_all_failed else "warn"
-        text = "everything" if brief.is_all_failed else share(brief.n_failed / brief.n_scores)
-        failed = BriefPart(
-            "Failed", text, f"{brief.n_failed:,} of {brief.n_scores:,}", level, evidence="failures"
-        )
-    elif brief.is_all_failed:
-        failed = BriefPart("Failed", "everything", level="bad", evidence="failures")
-    return (failed, *_spent(brief))
+    failed = "everything" if brief.is_all_failed else "none"
+    if brief.n_failed and not brief.is_all_failed:
+        failed = share(brief.n_failed / brief.n_scores)
+    n_failed = f"{brief.n_failed:,} of {brief.n_scores:,}" if brief.n_failed else ""
+    yield _part("failed", failed, n_failed)
+    yield _part("cost", price(brief.cost_usd), count(brief.n_calls, "call"))
 
 
-def _spent(brief: Brief) -> Iterator[BriefPart]:
-    calls = count(brief.n_calls, "call")
-    yield BriefPart("Cost", price(brief.cost_usd), calls, evidence="timing")
-
-
-def _best(line: CriterionBrief) -> Iterator[BriefPart]:
+def _best(line: CriterionBrief) -> Iterator[str]:
     if line.best is not None:
-        evidence: Evidence = "ranking" if line.kind == "choices" else "scores"
-        yield BriefPart("Best", line.best, _lead(line), "" if line.tied else "good", evidence)
+        yield _part("best", line.best, _lead(line))
     elif line.mean is not None and line.mean.value is not None:
-        yield BriefPart("Mean", number(line.mean.value), f"n={line.mean.n:,}")
+        yield _part("mean", number(line.mean.value), f"n={line.mean.n:,}")
 
 
 def _lead(line: CriterionBrief) -> str:
@@ -92,47 +61,23 @@ def best_sentence(line: CriterionBrief, *, is_only: bool) -> str:
     return f"Best{on}{how}: {line.best}, {_lead(line)}."
 
 
-def _trust(brief: Brief, line: CriterionBrief) -> Iterator[BriefPart]:
+def _trust(brief: Brief, line: CriterionBrief) -> Iterator[str]:
     if line.agreement is None or line.agreement.value is None:
-        more = f"label {FEW_LABELS} items" if not brief.is_labelled else "see the judge card"
-        yield BriefPart("Trust", "not known", more, "warn", "card" if brief.is_labelled else "label")
+        yield _part(
+            "trust", "not known", "see the judge card" if brief.is_labelled else f"label {FEW_LABELS} items"
+        )
         return
-    is_share = line.kind == "choices"
-    text = share(line.agreement.value) if is_share else number(line.agreement.value)
+    written = share if line.kind == "choices" else number
     more = "agreement with people"
     if line.people is not None and line.people.value is not None:
-        more = f"where people reach {share(line.people.value) if is_share else number(line.people.value)}"
-    levels: dict[str, Level] = {"below": "warn", "above": "good", "on par": "good"}
-    yield BriefPart("Trust", text, more, levels.get(line.standing, ""), "card")
+        more = f"where people reach {written(line.people.value)}"
+    yield _part("trust", written(line.agreement.value), more)
     if line.bias is not None and line.bias.value is not None:
-        low, high = line.bias.low, line.bias.high
-        is_clear = low is not None and high is not None and not low <= 0 <= high
-        yield BriefPart("Bias", signed(line.bias.value), "judge − people", "warn" if is_clear else "", "card")
+        yield _part("bias", signed(line.bias.value), "judge − people")
     if line.n_reviewed:
         text = f"{line.n_reviewed} of {count(line.n_labels, 'label')}"
-        yield BriefPart("Reviewed", text, f"{line.n_changed} changed", "", "card")
+        yield _part("reviewed", text, f"{line.n_changed} changed")
 
 
-def brief_section(brief: Brief) -> Section:
-    """The same for the terminal and for Markdown."""
-    of_all = (
-        " · ".join(_text(part) for part in run_parts_of(brief)) if brief.n_scores else "nothing judged yet"
-    )
-    lines = []
-    for line in brief.criteria[:_MOST_LINES]:
-        parts = criterion_parts(brief, line)
-        lead = f"{line.name}: " if len(brief.criteria) > 1 else ""
-        if parts:
-            lines.append(lead + " · ".join(_text(part) for part in parts))
-    if len(brief.criteria) > _MOST_LINES:
-        rest = [line.name for line in brief.criteria[_MOST_LINES:]]
-        lines.append(f"and {count(len(rest), 'more criterion', 'more criteria')}: {listed(rest)}")
-    return Section("In short", (*lines, of_all))
-
-
-_MOST_LINES = 8
-
-
-def _text(part: BriefPart) -> str:
-    name = part.name.lower()
-    return f"{name}: {part.text} ({part.more})" if part.more else f"{name}: {part.text}"
+def _part(name: str, text: str, more: str = "") -> str:
+    return f"{name}: {text} ({more})" if more else f"{name}: {text}"

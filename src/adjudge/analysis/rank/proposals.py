@@ -57,15 +57,15 @@ def outputs_of(items: Iterable[Item]) -> Outputs:
     return outputs
 
 
-def with_files(outputs: Outputs, paths: Sequence[str | Path], field: str = "response") -> Outputs:
+def with_files(outputs: Outputs, paths: Sequence[str | Path]) -> Outputs:
     """The outputs of a run, completed with files of single
     outputs: a run of pairs may hold only part of them.
     """
-    for key, by_system in read_outputs(paths, field).items():
+    for key, by_system in read_outputs(paths, "response").items():
         for system, item in by_system.items():
             prompt = item.group if item.group is not None else key
-            outputs.texts.setdefault(prompt, {}).setdefault(system, item.fields[field])
-            fields = {name: value for name, value in item.fields.items() if name != field}
+            outputs.texts.setdefault(prompt, {}).setdefault(system, item.fields["response"])
+            fields = {name: value for name, value in item.fields.items() if name != "response"}
             outputs.fields.setdefault(prompt, fields)
     return outputs
 

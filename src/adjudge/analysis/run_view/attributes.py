@@ -11,15 +11,17 @@ from ...records import FieldValue, Item
 from .run_view import Attributes, Texts
 
 
-def attributes_of(items: Iterable[Item], names: Sequence[str] = ()) -> Attributes:
-    """The named fields of each item and the length of its response."""
-    return attributes_and_texts(items, names)[0]
+def attributes_of(items: Iterable[Item]) -> Attributes:
+    """The length of the response of each item."""
+    return attributes_and_texts(items)[0]
 
 
 def attributes_and_texts(
     items: Iterable[Item], names: Sequence[str] = (), with_text: Collection[str] = ()
 ) -> tuple[Attributes, Texts]:
-    """The same, and the responses of the items `with_text`: one text, or both of a pair."""
+    """The named fields of each item and the length of its response, and the responses of the items
+    `with_text`: one text, or both of a pair.
+    """
     fields: dict[str, Mapping[str, FieldValue]] = {}
     attributes: dict[str, dict[str, float | str]] = {}
     digests: dict[str, dict[str, tuple[int, int]]] = {}

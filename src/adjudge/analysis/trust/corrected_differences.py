@@ -169,7 +169,7 @@ def _independent(first: CorrectedMean, second: CorrectedMean) -> CorrectedMean:
     """The difference of two systems that answered different inputs."""
 
     def difference(first_mean: Estimate, second_mean: Estimate) -> Estimate:
-        return difference_of(first_mean, second_mean, "difference of independent means")
+        return difference_of(first_mean, second_mean)
 
     mean, labels_only = difference(first, second), difference(first.labels_only, second.labels_only)
     return CorrectedMean(

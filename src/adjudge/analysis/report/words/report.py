@@ -19,7 +19,6 @@ from ...cascade.words import decided_text
 from ..summary import Summary
 from .choices import pair_sections
 from .cost import cost_sections
-from .distributions import Values
 from .elements import element_sections
 from .failures import failure_sections, reading_sections
 from .panel import panel_sections
@@ -39,17 +38,17 @@ _SEVERE = frozenset({"all_failed", "fake_model", "weak_judge", "incomplete"})
 
 
 def report_sections(
-    summary: Summary, values: Values | None = None, *, brief: Brief | None = None, has_answer: bool = False
+    summary: Summary, *, brief: Brief | None = None, has_answer: bool = False
 ) -> tuple[Section, ...]:
-    """All sections of the report. `values` are scores to draw, where they are known; `brief` is the run in
-    one line. With `has_answer` they follow the first screen, which has the name of the run.
+    """All sections of the report; `brief` is the run in one line. With `has_answer` they follow the first
+    screen, which has the name of the run.
     """
     head = _head(summary)
     return (
         structs.replace(head, title="The run", depth=2) if has_answer else head,
         *([] if brief is None else [brief_section(brief)]),
         *caution_sections(summary),
-        *score_sections(summary, values),
+        *score_sections(summary),
         *element_sections(summary),
         *pair_sections(summary),
         *panel_sections(summary),

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ....sections import Mark
 from .axis import Domain, ticks
-from .svg import chart, circle, line, uprights
+from .svg import chart, circle, gridlines, line
 
 _HEIGHT = 24
 
@@ -23,7 +23,7 @@ def strip(
     """One row: a dot with its interval for each mark, hollow after the first. An undefined value has no dot,
     but its range is drawn.
     """
-    parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
+    parts = [gridlines([domain.along(tick) for tick in ticks(domain)], _HEIGHT)]
     if reference is not None:
         parts.append(line(domain.along(reference), 0, domain.along(reference), _HEIGHT, "ref"))
     lanes = _HEIGHT / (len(marks) + 1)

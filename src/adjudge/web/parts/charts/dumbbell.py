@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ....sections import Mark
 from .axis import Domain, ticks
-from .svg import chart, circle, line, uprights
+from .svg import chart, circle, gridlines, line
 
 _HEIGHT = 24
 _LEAST = 0.02
@@ -16,7 +16,7 @@ _LEAST = 0.02
 def dumbbell(after: Mark, before: Mark, domain: Domain, title: str) -> Markup:
     """The change from one mean to another; a mean that is not defined has no dot."""
     middle = _HEIGHT / 2
-    parts = [uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline")]
+    parts = [gridlines([domain.along(tick) for tick in ticks(domain)], _HEIGHT)]
     if before.value is not None and after.value is not None:
         is_seen = abs(domain.share(after.value) - domain.share(before.value)) > _LEAST
         css = "joined arrow" if is_seen else "joined"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from .axis import Domain, ticks
-from .svg import chart, circle, line, rect, uprights
+from .svg import chart, circle, gridlines, line, rect
 
 _HEIGHT = 32.0
 
@@ -29,7 +29,7 @@ def fingerprint(dots: Sequence[Dot], noise: tuple[float, float] | None, domain: 
         begin, end = (domain.share(value) * 100 for value in noise)
         words = "noise of the re-run"
         parts.append(rect(f"{begin:.2f}%", 0, f"{end - begin:.2f}%", _HEIGHT, "noise", title=words))
-    parts.append(uprights([domain.along(tick) for tick in ticks(domain)], _HEIGHT, "gridline"))
+    parts.append(gridlines([domain.along(tick) for tick in ticks(domain)], _HEIGHT))
     parts.append(line(domain.along(0.0), 0, domain.along(0.0), _HEIGHT, "ref"))
     # The hollow ones first, so that those that move are seen.
     for dot in sorted(dots, key=lambda one: one.is_shown):

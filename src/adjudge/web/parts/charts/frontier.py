@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .axis import domain_of
 from .scatter_plot import Axes
-from .svg import chart, circle, line, linked, polyline, text
+from .svg import chart, circle, curve, line, linked, text
 
 
 class Candidate(Struct, frozen=True):
@@ -38,7 +38,7 @@ def frontier(candidates: Sequence[Candidate], title: str) -> Markup:
     parts = axes.drawn()
     on_frontier = sorted((one for one in candidates if one.is_on_frontier), key=lambda one: one.price)
     if len(on_frontier) > 1:
-        parts.append(polyline((axes.at(one.price, one.agreement) for one in on_frontier), "curve"))
+        parts.append(curve(axes.at(one.price, one.agreement) for one in on_frontier))
     for one in sorted(candidates, key=lambda one: (bool(one.role), one.is_on_frontier)):
         x, y = axes.at(one.price, one.agreement)
         if one in named:

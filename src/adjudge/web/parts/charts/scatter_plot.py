@@ -9,7 +9,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from .axis import Domain, tick_text, ticks
-from .svg import chart, circle, group, line, polyline, text, turned_text
+from .svg import chart, circle, curve, group, line, text, vertical_name
 
 _WIDE, _TALL = 340.0, 290.0
 
@@ -67,7 +67,7 @@ class Axes(Struct, frozen=True):
             parts.append(text(_LEFT - 6, y + 4, tick_text(tick), "t-muted", anchor="end"))
         middle = (_LEFT + _WIDE - _RIGHT) / 2
         parts.append(text(middle, _TALL - 6, self.x_name, "t-muted", anchor="middle"))
-        parts.append(turned_text(11, (_TOP + _TALL - _BOTTOM) / 2, self.y_name, "t-muted"))
+        parts.append(vertical_name((_TOP + _TALL - _BOTTOM) / 2, self.y_name))
         return parts
 
     def diagonal(self) -> Markup:
@@ -102,7 +102,7 @@ def curve_with_intervals(bins: Sequence[Bin], axes: Axes, title: str) -> Markup:
     """A curve through bins with an interval at each; on the diagonal x and y are the same."""
     parts = [*axes.drawn(), axes.diagonal()]
     if len(bins) > 1:
-        parts.append(polyline((axes.at(bin_.x, bin_.y) for bin_ in bins), "curve"))
+        parts.append(curve(axes.at(bin_.x, bin_.y) for bin_ in bins))
     parts += _bins(bins, axes)
     return chart(_WIDE, _TALL, title, parts, desc=_bins_text(bins), view_box=True, css="plot")
 

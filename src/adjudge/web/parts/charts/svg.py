@@ -62,12 +62,12 @@ def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
     return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
-def uprights(places: Iterable[Along], height: float, css: str) -> Markup:
-    """Vertical lines through a row, written as short as possible because pages have many of them."""
+def gridlines(places: Iterable[Along], height: float) -> Markup:
+    """Vertical grid lines through a row, written as short as possible because pages have many of them."""
     lines = (
         Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
     )
-    return Markup('<g class="{}">{}</g>').format(css, Markup("").join(lines))
+    return Markup('<g class="gridline">{}</g>').format(Markup("").join(lines))
 
 
 def rect(
@@ -88,16 +88,16 @@ def text(x: Along, y: float, words: str, css: str = "", *, anchor: str = "start"
     )
 
 
-def turned_text(x: float, y: float, words: str, css: str = "") -> Markup:
-    """A text that reads upwards, for the name of a vertical axis."""
+def vertical_name(y: float, words: str) -> Markup:
+    """The name of a vertical axis; it reads upwards."""
     return Markup(
-        '<text class="{}" transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>'
-    ).format(css, _text(x), _text(y), visible_text(words))
+        '<text class="t-muted" transform="translate(11 {}) rotate(-90)" text-anchor="middle">{}</text>'
+    ).format(_text(y), visible_text(words))
 
 
-def polyline(points: Iterable[tuple[float, float]], css: str) -> Markup:
+def curve(points: Iterable[tuple[float, float]]) -> Markup:
     path = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
-    return Markup('<polyline class="{}" points="{}"/>').format(css, path)
+    return Markup('<polyline class="curve" points="{}"/>').format(path)
 
 
 def swatch(css: str) -> Markup:
