@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"did_you_mean", "errors", "records", "sections", "untrusted", "version"},
-    {"plugins"},
+    {"confirmed", "plugins"},
     {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
     {"protocols", "models", "store"},
     {"probes", "run_options", "steps"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,24 @@ def test_waiting_prints_the_states_and_then_the_report(host: FakeBatches, comman
     assert "batches: 1 in progress; 0 of 6 calls answered" in done.err
     assert "fluency" in done.out
     assert len(host.batches) == 1
+
+
+def test_a_host_that_a_strangers_store_names_is_not_asked_to_cancel(
+    host: FakeBatches, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "canary-111111111111")
+    command[command.index("openai:gpt-6-luna")] = "azure:theirs/deployment"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "theirs"))
+    assert adjudge(*command, "--batch").code == 6
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "mine"))
+    refused = adjudge("runs", "cancel", "pens")
+    assert refused.code == 2
+    assert "call http" in refused.err
+    assert "--trust-run-file" in refused.err
+    assert host.batches["batch_0"].state != "cancelling"
+    adjudge("runs", "cancel", "pens", "--trust-run-file")
+    assert host.batches["batch_0"].state == "cancelling"
 
 
 def test_open_batches_are_cancelled_by_a_command(host: FakeBatches, command: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import struct
@@ -13,9 +14,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from adjudge.data import Table
+from adjudge.data import ItemFile, Table, encoding, table
 from adjudge.data.encoding import BrokenFileError
 from adjudge.data.parquet_bounds import check_parquet
+from adjudge.errors import DataError
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -248,3 +250,44 @@ def test_a_table_of_very_many_columns_is_refused_at_once(tmp_path: Path) -> None
     for name, form in (("wide.jsonl", "{}\n"), ("wide.json", "[{}]")):
         (tmp_path / name).write_text(form.format(json.dumps({f"c{k}": "x" for k in range(200_000)})))
         assert bad_rows(tmp_path / name) == ["200,000 fields; the limit is 10,000. Keep those that are used."]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "line"),
+    [
+        ("a.jsonl.gz", b"", b"\n"),
+        ("a.jsonl.gz", b'{"id": "1"}\n', b"\r\n"),
+        ("a.jsonl.gz", b"", b" \t\n"),
+        ("a.csv.gz", b"", b"\n"),
+        ("a.csv.gz", b"id,task\n1,x\n", b"\n"),
+        ("a.csv.gz", b"id,task\n1,x\n", b"\r\n"),
+    ],
+)
+def test_a_file_of_empty_lines_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, head: bytes, line: bytes
+) -> None:
+    """A few kilobytes of gzip hold millions of them."""
+    monkeypatch.setattr(encoding, "_MOST_BLANK", 10_000)
+    path = tmp_path / name
+    whole = gzip.compress(head + line * 3_000_000)
+    path.write_bytes(whole[: len(whole) // 2])  # so that reading to the end would be another error
+    with pytest.raises(BrokenFileError, match="lines are empty"):
+        list(Table(path).rows(lambda _, _text: None))
+
+
+def test_empty_lines_between_many_rows_are_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "_MOST_BLANK", 10)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "1"}\n\n\n\n' * 1000, encoding="utf-8")
+    assert len(rows_of(path)) == 1000
+
+
+def test_bad_lines_without_end_are_not_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MOST_PROBLEMS", 100)
+    path = tmp_path / "a.jsonl"
+    path.write_text("x\n" * 5000, encoding="utf-8")
+    for skip_bad in (False, True):
+        with pytest.raises(DataError, match=r"stopped at line 101: more than 100 problems"):
+            ItemFile(path).check(skip_bad=skip_bad)

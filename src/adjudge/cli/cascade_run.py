@@ -18,6 +18,7 @@ from msgspec import Struct, structs
 from ..errors import DataError
 from ..sections import Section
 from ..words import count, interval, price, share
+from .run_file import confirmed_on_terminal
 from .terminal import print_json, print_sections
 from .values_per_model import for_models
 
@@ -148,7 +149,7 @@ def _request_of_stage(
     """The request of a stage: its judge as it was calibrated, on these items or on all."""
     from ..analysis.cascade.stage_judge import stage_judge
 
-    judge = stage_judge(Path(str(cascade.request.store)), stage)
+    judge = stage_judge(Path(str(cascade.request.store)), stage, confirmed_on_terminal)
     n_stages = len(cascade.file.stages)
     return structs.replace(
         cascade.request,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _trust(is_given: bool) -> None:
-    from ..run_file.confirmed import VARIABLE
+    from ..confirmed import VARIABLE
 
     if is_given:
         os.environ[VARIABLE] = "1"
@@ -28,7 +28,8 @@ TRUST_RUN_FILE = typer.Option(
     False,
     "--trust-run-file",
     callback=_trust,
-    help="Let the run file use variables, hosts and files outside its folder without asking; for CI.",
+    help="Let the run file, or the store of a cascade or tuning, use variables, hosts and files outside its "
+    "folder without asking; for CI.",
 )
 
 
@@ -36,11 +37,12 @@ def read_confirmed(config: Path | None, *, for_gate: bool = False) -> RunFile | 
     """The run file, confirmed by the user; none where no file is named and there is no default one."""
     from ..run_file.read import read_run_file
 
-    return read_run_file(config, _confirmed_on_terminal, for_gate=for_gate)
+    return read_run_file(config, confirmed_on_terminal, for_gate=for_gate)
 
 
-def _confirmed_on_terminal(file: Path, names: Sequence[str]) -> bool:
-    from ..run_file.confirmed import printed_names
+def confirmed_on_terminal(file: Path, names: Sequence[str]) -> bool:
+    """Show what a run file or a store wants, and ask; no where there is no terminal."""
+    from ..confirmed import printed_names
     from ..untrusted import safe
 
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):

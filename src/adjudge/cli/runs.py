@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .options import AS_JSON, NAMED_RUN, STORE
+from .run_file import TRUST_RUN_FILE, confirmed_on_terminal
 from .runs_show import show_replies
 from .terminal import print_json, print_table, print_text
 
@@ -173,19 +174,22 @@ def cancel_batches(
         metavar="[MODEL=]VAR",
         help="The environment variable with the API key, as in the run.",
     ),
+    _trust_run_file: bool = TRUST_RUN_FILE,
     store: Path = STORE,
 ) -> None:
     """Cancel the open batches of a run. What is answered by then stays; the command of the run collects
     it."""
     import asyncio
 
-    from ..engine.cancel_batches import cancel_all
+    from ..engine.cancel_batches import cancel_all, models_to_cancel_at
+    from ..run_file.stored_models import check_stored_models
     from ..store import open_store
     from .flag_values import parse_key_env
 
     keys = parse_key_env(key_env) if key_env else None
     with open_store(store) as opened:
         row = opened.run(run)
+        check_stored_models(store, models_to_cancel_at(opened, row), confirmed_on_terminal)
         cancelled, left = asyncio.run(cancel_all(opened, row, keys))
     typer.echo(f"Cancelled {cancelled} of {cancelled + len(left)} open batches of {row.name}")
     for note in left:

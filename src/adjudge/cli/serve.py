@@ -12,7 +12,7 @@ import typer
 
 from ..errors import DataError
 from .options import STORE
-from .run_file import CONFIG, TRUST_RUN_FILE, read_confirmed
+from .run_file import CONFIG, TRUST_RUN_FILE, confirmed_on_terminal, read_confirmed
 from .sharing import (
     HOST,
     INVITATIONS,
@@ -132,7 +132,7 @@ def _cascade(path: Path, store: Path) -> ServedCascade:
         raise DataError(f"{path}: no judge has a threshold, so none decides. Calibrate with more labels.")
     requests = []
     for place, stage in enumerate(stages, 1):
-        judge = stage_judge(store, stage)
+        judge = stage_judge(store, stage, confirmed_on_terminal)
         asked = {"protocol": judge.protocols, "model": judge.models, **judge.settings}
         run = f"serve/{path.stem}.{place}"
         requests.append(

@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..records import Estimator
 from .flag_values import PARSERS
 from .options import AS_JSON, STORE
+from .run_file import TRUST_RUN_FILE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def tune_command(
         help="Write the winner as a protocol folder, with how it was chosen.",
     ),
     criterion: str = typer.Option(None, "--criterion", metavar="NAME", help="The criterion of the labels."),
+    _trust_run_file: bool = TRUST_RUN_FILE,
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:

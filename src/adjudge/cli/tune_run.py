@@ -17,6 +17,7 @@ from msgspec import structs, to_builtins
 
 from ..errors import DataError, ModelError, sentences
 from ..words import count
+from .run_file import confirmed_on_terminal
 from .values_per_model import for_models
 
 if TYPE_CHECKING:
@@ -138,12 +139,14 @@ def _labelled(search: TuneSearch) -> _Labelled:
     from ..analysis.trust.trust import views_of_judges
     from ..analysis.tune.split import split_of
     from ..results.manifest import models_of, protocols_of
+    from ..run_file.stored_models import check_stored_models
     from ..store import open_store
 
     with open_store(search.store, write=False) as opened:
         run = opened.run(search.run)
         if len(models_of(run)) > 1:
             raise DataError(f"Run {run.name} has {len(models_of(run))} judges. Tune a run of one judge.")
+        check_stored_models(search.store, models_of(run), confirmed_on_terminal)
         name = criterion_of_runs(opened, [run], search.criterion)
         views = views_of_judges(opened, [run.name])
         given = labels_of_run(opened, run, read_labels_for(views, search.labels, {}))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from .encoding import COLUMN_LIMIT, LINE_LIMIT, BadRowError, BrokenFileError, batches, utf8
+from .encoding import COLUMN_LIMIT, LINE_LIMIT, BadRowError, BrokenFileError, batches, check_blank, utf8
 from .formulas import is_written_by_us, unguarded
 from .json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
 
@@ -30,6 +30,7 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
         yield from csv_rows(path, report, other)
         return
     has_guards = is_written_by_us(header)
+    n_blank = 0
     while True:
         start = source.number + 1
         try:
@@ -49,6 +50,9 @@ def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, 
         else:
             if row:
                 yield start, row
+            else:
+                n_blank += 1
+                check_blank(path, n_blank, source.number)
 
 
 def _other_delimiter(cell: str) -> str | None:
@@ -64,6 +68,7 @@ def _header(path: Path, source: _TextLines, reader: Iterator[list[str]]) -> list
     try:
         while not header:
             start = source.number + 1
+            check_blank(path, start - 1, start - 1)
             header = next(reader)
             source.refuse_bad(start)
     except StopIteration:

@@ -39,6 +39,9 @@ _MARKS = {
 }
 """Byte order mark → encoding. UTF-32-LE comes first, because its mark begins with that of UTF-16-LE."""
 
+_MOST_BLANK = 1_000_000
+"""Empty lines that any file may have. More of them must come with rows: a small .gz can hold billions."""
+
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -52,6 +55,12 @@ class BrokenFileError(DataError):
 
 class BadRowError(ValueError):
     """One row, or one field of it, cannot be used; the text says why and what to do."""
+
+
+def check_blank(path: Path, n_blank: int, n_lines: int) -> None:
+    """`BrokenFileError` where a file has hardly anything but empty lines: reading on would find nothing."""
+    if n_blank > _MOST_BLANK and n_blank > 10 * (n_lines - n_blank):
+        raise BrokenFileError(path, f"{n_blank:,} of the first {n_lines:,} lines are empty. Remove them.")
 
 
 def is_gzip(path: Path) -> bool:

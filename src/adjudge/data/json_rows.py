@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .encoding import COLUMN_LIMIT, BadRowError, BrokenFileError, batches, read_text, utf8
+from .encoding import COLUMN_LIMIT, BadRowError, BrokenFileError, batches, check_blank, read_text, utf8
 
 Row = dict[str, Any]
 Report = Callable[[int, str], None]
@@ -49,12 +49,14 @@ _decode: Callable[[bytes], Row] = msgspec.json.Decoder(Row, float_hook=WrittenNu
 
 def jsonl_rows(path: Path, report: Report) -> Iterator[tuple[int, Row]]:
     """Each line's object with its line number; blank lines are skipped."""
-    return rows_of_lines(batches(path), report)
+    return rows_of_lines(batches(path), report, path)
 
 
-def rows_of_lines(source: Iterable[Iterable[bytes]], report: Report) -> Iterator[tuple[int, Row]]:
-    """The same of lines in batches, wherever they come from."""
-    number = 0
+def rows_of_lines(
+    source: Iterable[Iterable[bytes]], report: Report, path: Path | None = None
+) -> Iterator[tuple[int, Row]]:
+    """The same of lines in batches, wherever they come from; `path` is their file."""
+    number = n_blank = 0
     for batch in source:
         for line in batch:
             number += 1
@@ -73,6 +75,9 @@ def rows_of_lines(source: Iterable[Iterable[bytes]], report: Report) -> Iterator
                 # The exact reader decides: it says what is wrong, and accepts some lines that msgspec does
                 # not.
                 if not line.strip():
+                    n_blank += 1
+                    if path is not None:
+                        check_blank(path, n_blank, number)
                     continue
                 try:
                     row = exact(line)

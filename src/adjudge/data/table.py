@@ -82,6 +82,9 @@ class LinesInMemory(Table):
         return rows_of_lines([self._lines], report)
 
 
+MOST_PROBLEMS = 1_000_000
+"""Bad rows of one file that are kept: a small .gz can hold billions."""
+
 _LISTED_SEPARATELY = 3
 """A problem on more rows than this is listed once for all of them."""
 
@@ -105,6 +108,11 @@ class Problems:
 
     def add(self, row_number: int, text: str) -> None:
         """Add a problem of a row; the number 0 stands for the whole file."""
+        if len(self._problems) >= MOST_PROBLEMS:
+            self.remark = (
+                f"Reading stopped at {self._table.unit} {row_number:,}: more than {MOST_PROBLEMS:,} problems."
+            )
+            raise self.error()
         # A million rows with the same problem share one text.
         self._problems.append((row_number, self._texts.setdefault(text, text)))
 

@@ -8,12 +8,22 @@ from ..models import Network, parse_model
 from ..store import RunRow, Store
 
 
+def models_to_cancel_at(store: Store, run: RunRow) -> list[str]:
+    """The models whose providers are called to cancel the open batches of a run."""
+    specs = _specs_of(run)
+    return [specs.get(row.model, row.model) for row in store.batches(run) if row.holds_calls]
+
+
+def _specs_of(run: RunRow) -> dict[str, str]:
+    return {entry["spec"]: entry.get("model", entry["spec"]) for entry in run.manifest["models"]}
+
+
 async def cancel_all(
     store: Store, run: RunRow, key_env: str | Mapping[str, str] | None = None
 ) -> tuple[int, list[str]]:
     """Cancel the open batches of a run at their providers; how many were, and why the others were not."""
     network = Network()
-    specs = {entry["spec"]: entry.get("model", entry["spec"]) for entry in run.manifest["models"]}
+    specs = _specs_of(run)
     n_cancelled, left = 0, []
     try:
         for row in store.batches(run):

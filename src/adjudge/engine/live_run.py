@@ -19,6 +19,7 @@ from msgspec import Struct, structs
 
 from ..errors import AdjudgeError, BudgetReached
 from ..models import Model, Network
+from ..models.destinations import remember_models
 from ..protocols.absent_inputs import AbsentInputs
 from ..records import Item, Reply
 from ..results.stored_results import JudgedItem, judged_items
@@ -27,7 +28,7 @@ from ..store.browsing import costs_of_items, judged_between
 from ..version import __version__
 from .item_source import few_items, open_items
 from .loop import Loop, Shared
-from .manifest import identity_of, manifest_of
+from .manifest import identity_of, manifest_of, specs_of
 from .plan import Plan
 from .prepare import close_all, find_empty_outputs, item_check, prepare_plan
 from .progress import Progress
@@ -102,6 +103,7 @@ class LiveRun:
             if self._sets_aside and request.run is not None:
                 self.older = self._store.set_aside(request.run, identity)
             self.run = self._store.start_run(request.run, manifest, identity)
+            remember_models(Path(request.store), specs_of(plan.models))
             self.plan = await with_written_steps(plan, self._store, self.run, self._steps)
             self.shared = self._beside.shared if self._beside else Shared(plan, request.concurrency)
         except BaseException:

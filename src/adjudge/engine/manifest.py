@@ -63,6 +63,11 @@ def ends_of(models: Sequence[Model]) -> dict[str, dict[str, str]]:
     }
 
 
+def specs_of(models: Sequence[Model]) -> list[str]:
+    """The models as they were given, without their aliases."""
+    return [model.settings.model if model.settings is not None else model.spec for model in models]
+
+
 _MODEL_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
 
 

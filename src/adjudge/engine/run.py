@@ -7,18 +7,20 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct, structs
 
 from ..errors import AdjudgeError, ModelError
 from ..models import Model, Network
+from ..models.destinations import remember_models
 from ..models.option_tokens import OptionTokens
 from ..models.remote import RemoteModel
 from ..records import Item, Result
 from ..results.stored_results import results
 from ..store import ENDS, N_WITHOUT_ID, RunRow, RunStatus, Store, open_store
 from .loop import Interrupted, Loop, judge_all
-from .manifest import ends_of, identity_of
+from .manifest import ends_of, identity_of, specs_of
 from .plan import Plan
 from .prepare import close_all, prepare
 from .prepared import Prepared
@@ -83,6 +85,7 @@ async def _execute(
 ) -> Run:
     replaced = _set_aside(store, request, prepared)
     run = store.start_run(request.run, prepared.manifest, identity_of(prepared.manifest))
+    remember_models(Path(request.store), specs_of(prepared.plan.models))
     if run.is_resumed and N_WITHOUT_ID not in run.manifest:
         prepared.items.name_by_line()
     started = time.monotonic()

@@ -23,8 +23,8 @@ from ..judge.judge import AskedItems, Judge, settings_hash
 from ..judge.progress_bar import ProgressBar
 from ..judge.verdict import Verdicts
 from ..models import Model, parse_model
+from ..models.destinations import FILE_FORMS
 from ..records import Protocol
-from ..run_file.paths import FILE_FORMS
 
 RUN_PREFIX = "pytest/"
 

@@ -11,18 +11,16 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..data import is_address
 from ..errors import DataError
 from ..models import named, takes_key
+from ..models.destinations import called_addresses, file_of, may_be_plugin, shown_address
 from ..models.own_hosts import is_at_home, owners_of
-from ..models.providers import providers
-from ..models.spec import addresses_in
 from ..records import ModelSettings, NamedModel
 from .gate_options import options_of_kind
 from .own_keys import sent_variables
-from .paths import FILE_FORMS, PATH_KEYS, as_texts, resolved_path
+from .paths import PATH_KEYS, as_texts, resolved_path
 
 _READ_KEYS = tuple(key for key in PATH_KEYS if key != "store")
 
@@ -48,7 +46,7 @@ def outside_names(
         paths = (path for path in given if isinstance(path, str) and path != "store")
         names += _outside("read", (resolved_path(file, path) for path in paths), file)
         if str(table.get("baseline", "")).startswith(("http://", "https://")):
-            hub = _shown_address(table["baseline"])
+            hub = shown_address(table["baseline"])
             names += [f"call {hub}", f"send ADJUDGE_HUB_TOKEN to {hub}"]
     return sorted(set(names))
 
@@ -65,28 +63,19 @@ def _with_alias(settings: ModelSettings, alias: str) -> NamedModel:
 
 def _of_model(model: NamedModel, key_env: Any, file: Path) -> Iterator[str]:
     spec = model.model
-    destinations = [_shown_address(address) for address in addresses_in(spec)]
+    destinations = called_addresses(spec)
     provider = spec.partition(":")[0]
     if destinations:
         yield from (f"call {address}" for address in destinations)
-    elif form := next((form for form in FILE_FORMS if spec.startswith(form)), None):
-        yield from _outside("read", [os.path.expanduser(spec.removeprefix(form))], file)
-    elif provider not in providers() and spec != "local" and not spec.startswith("fake:text="):
+    elif (path := file_of(spec)) is not None:
+        yield from _outside("read", [path], file)
+    elif may_be_plugin(spec):
         yield f"call {spec}"
     for variable in sent_variables(model, key_env) if takes_key(spec) else ():
         if destinations or not (owners_of(variable) and is_at_home(variable, spec)):
             yield from (f"send {variable} to {address}" for address in destinations or [provider])
     if model.map_scores is not None:
         yield from _outside("read", [model.map_scores], file)
-
-
-def _shown_address(address: str) -> str:
-    """Scheme, host and port: a path on the same host is no other name."""
-    try:
-        parts = urlsplit(address)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-    except ValueError:
-        return address
 
 
 def _of_run(table: Mapping[str, Any], file: Path) -> Iterator[str]:

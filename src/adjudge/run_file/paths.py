@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..models.destinations import FILE_FORMS
+
 PATH_KEYS = ("items", "rubric", "examples", "map_scores", "store")
-
-
-FILE_FORMS = ("replay:", "fake:script=", "local:")
-"""The forms of a model spec that end with the path of a file."""
 
 
 def resolved_path(file: Path, path: str) -> str:

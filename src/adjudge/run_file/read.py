@@ -12,13 +12,13 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from ..confirmed import Confirm, check_confirmed
 from ..data import is_address, read_small
 from ..did_you_mean import did_you_mean, nearest
 from ..errors import DataError, ModelError, problem_list
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
 from ..run_options.options import JudgeSettings
-from .confirmed import Confirm, check_confirmed
 from .gate_options import GATE_OPTIONS, options_of_kind
 from .gate_table import gate_problems
 from .outside_names import outside_names

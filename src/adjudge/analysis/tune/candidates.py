@@ -6,7 +6,6 @@ labelled items.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from msgspec import json
 
 from ...errors import DataError
 from ...protocols import load_protocol
+from ...protocols.copied_folder import copy_folder
 from ...records import Item, Protocol
 from ...score_map import ScoreCurve, ScoreMap, written_score_map
 from .copied_text import copied_text
@@ -100,7 +100,7 @@ def write_winner(
     overwritten."""
     if output.exists():
         raise DataError(f"{output} already exists. Choose another folder with -o.")
-    shutil.copytree(source, output)
+    copy_folder(source, output)
     record = {"start": tuning.start, "winner": tuning.winner, **provenance, "result": tuning}
     (output / PROVENANCE).write_bytes(json.format(json.encode(record), indent=2) + b"\n")
     if curve is not None:

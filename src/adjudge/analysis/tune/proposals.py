@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...data.judge_answers import JudgeAnswer
+from ...protocols.copied_folder import copy_folder
 from ...records import Item, Protocol
 from .candidates import texts_of
 from .copied_text import copied_text
@@ -89,6 +90,6 @@ def write_proposal(start: Protocol, prompt: str, folder: Path) -> None:
     """A copy of the start's folder with the proposed prompt; in place only when it is complete."""
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    shutil.copytree(start.folder, unfinished)
+    copy_folder(Path(start.folder), unfinished)
     (unfinished / "user.md").write_text(prompt, encoding="utf-8")
     unfinished.rename(folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import json
 
 from ...errors import DataError
+from ...protocols.copied_folder import copy_folder
 from ...records import Item, Protocol
 from ...render import written_answer
 
@@ -63,7 +64,7 @@ def write_shots(
         blocks.append("\n".join([f"Example {number}", *lines, f"Answer: {answer}"]))
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    shutil.copytree(start.folder, unfinished)
+    copy_folder(Path(start.folder), unfinished)
     text = "\n\n".join([*blocks, start.user_text])
     (unfinished / "user.md").write_text(f"{text}\n", encoding="utf-8")
     (unfinished / SHOWN_FILE).write_bytes(json.encode(list(shown)))
