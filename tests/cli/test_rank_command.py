@@ -151,7 +151,7 @@ def test_without_log_probabilities_there_is_no_weighted_win_rate(tmp_path: Path)
 
 
 def test_the_table_says_the_same_as_the_json(store: Path) -> None:
-    text, ranking = ranked(store).out, ranked(store, "--json").json
+    text, ranking = ranked(store, "--full").out, ranked(store, "--json").json
     first = ranking["systems"][0]
     strength, rate = first["strength"], first["win_rate"]
     assert f"{strength['value']:.2f} [{strength['low']:.2f}, {strength['high']:.2f}]" in text

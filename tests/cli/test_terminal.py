@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from adjudge.cli.first_screen import MOST_LINES
 from adjudge.cli.tables import table_lines, wrapped
 from adjudge.terminal_text import n_columns
 from running import EXAMPLES, adjudge
@@ -109,6 +110,15 @@ def test_every_word_and_interval_that_is_piped_stands_whole_on_a_terminal(
     assert not [interval for interval in intervals if interval not in shown]
     # A path longer than the terminal is the one thing that cannot stand on a line of it.
     assert {word.rstrip(":") for word in piped.split() if len(word) < 30 and "─" not in word} <= there
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_a_result_is_one_screen_of_a_usual_terminal(judged: Path, command: tuple[str, ...]) -> None:
+    short, full = (on_terminal(80, *command, *more, cwd=judged) for more in ((), ("--full",)))
+    assert len(short) <= MOST_LINES < len(full)
+    assert max(map(n_columns, short)) <= 80
+    assert "--full" in " ".join(short)
+    assert "--full" not in " ".join(full)
 
 
 @pytest.mark.parametrize("command", [("report", "draft"), ("runs",), ("compare", "draft", "repaired")])

@@ -19,12 +19,17 @@ _MOST_ROWS = (12, 10, 8, 6, 4, 2)
 
 def show_screen(screen: Callable[[int], Sequence[Section]], *, as_markdown: bool) -> None:
     """Print a screen that is made with the largest number of rows for which it fits."""
+    show_sections(fitted_screen(screen), as_markdown=as_markdown)
+
+
+def fitted_screen(screen: Callable[[int], Sequence[Section]]) -> Sequence[Section]:
+    """The screen with the largest number of rows for which it fits a terminal."""
     width = terminal_width() if sys.stdout.isatty() else 80
     for most_rows in _MOST_ROWS:
         sections = screen(most_rows)
         if len(section_lines(sections, width)) <= MOST_LINES:
             break
-    show_sections(sections, as_markdown=as_markdown)
+    return sections
 
 
 def show_sections(sections: Iterable[Section], *, as_markdown: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,11 +13,12 @@ import typer
 from ..errors import DataError
 from .declared_parameters import takes_gate_options
 from .first_baseline import check_one_baseline, is_missing, keep_as_baseline, without_drops
+from .first_screen import fitted_screen, show_screen, show_sections
 from .markdown import markdown_of
-from .options import ABOUT, AS_JSON, RUN, STORE
+from .options import ABOUT, AS_JSON, FULL, RUN, STORE
 from .run_file import TRUST_RUN_FILE, read_confirmed
 from .run_options import was_given
-from .terminal import ignore_broken_pipe, print_json, print_sections, print_text
+from .terminal import ignore_broken_pipe, print_json
 
 if TYPE_CHECKING:
     from ..analysis.gate.gate_report import GateReport
@@ -54,6 +56,7 @@ def gate_command(
         False, "--accept-unclear", help="Exit 0 instead of 3 where there is not enough evidence to decide."
     ),
     junit: Path = typer.Option(None, "--junit", metavar="FILE", help="Also write JUnit XML."),
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a pull request."),
     summary: bool = typer.Option(
         True, "--summary/--no-summary", help="Append Markdown to $GITHUB_STEP_SUMMARY, if it is set."
@@ -66,6 +69,7 @@ def gate_command(
     """Compare a run with thresholds or a baseline. Exit 0 pass, 1
     fail, 3 not enough evidence, 4 the judge failed too often.
     """
+    from ..analysis.gate.first_screen import gate_screen
     from ..analysis.gate.rules import make_rules
     from ..analysis.gate.words import gate_sections
     from ..analysis.trust.judge_card import check_about
@@ -89,10 +93,10 @@ def gate_command(
     with ignore_broken_pipe():
         if as_json:
             print_json(report)
-        elif markdown:
-            print_text(markdown_of(gate_sections(report, is_accepted=is_accepted)))
+        elif full:
+            show_sections(gate_sections(report, is_accepted=is_accepted), as_markdown=markdown)
         else:
-            print_sections(gate_sections(report, is_accepted=is_accepted))
+            show_screen(partial(gate_screen, report, is_accepted=is_accepted), as_markdown=markdown)
     if is_first:
         keep_as_baseline(report, _run_name(run, store), baseline_or_create, store)
     if is_accepted:
@@ -160,14 +164,14 @@ def _write_junit(report: GateReport, path: Path) -> None:
 
 def _add_summary(report: GateReport) -> None:
     """GitHub shows the contents of this file on the page of the job."""
-    from ..analysis.gate.words import gate_sections
+    from ..analysis.gate.first_screen import gate_screen
 
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
     try:
         with open(path, "a", encoding="utf-8") as file:
-            file.write(markdown_of(gate_sections(report)) + "\n\n")
+            file.write(markdown_of(fitted_screen(partial(gate_screen, report))) + "\n\n")
     except OSError as error:
         # The decision must not depend on where it is shown.
         typer.echo(f"adjudge: no step summary: {path} cannot be written ({error.strerror}).", err=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
 import typer
 
 from ..errors import DataError
-from .markdown import markdown_of
-from .options import AS_JSON, RUN, STORE
+from .first_screen import show_screen, show_sections
+from .options import AS_JSON, FULL, RUN, STORE
 from .output_file import write_rows
-from .terminal import print_json, print_sections, print_text
-
-# `adjudge rank` and `adjudge pair`: which system is better, and the pairs to compare.
+from .terminal import print_json
 
 
 def rank_command(
@@ -40,11 +39,13 @@ def rank_command(
         help="How strengths treat ties: Davidson's model, or half a win.",
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Rank the systems: win rates, strengths, and which differences are significant."""
+    from ..analysis.rank.first_screen import rank_screen
     from ..analysis.rank.proposals import rows_to_ask
     from ..analysis.rank.rank import rank_run
     from ..analysis.rank.words import rank_sections
@@ -69,10 +70,10 @@ def rank_command(
         rows = rows_to_ask(opened, run_row, ranking.next, outputs) if output is not None else []
     if as_json:
         print_json(ranking)
-    elif markdown:
-        print_text(markdown_of(rank_sections(ranking)))
+    elif full or markdown:
+        show_sections(rank_sections(ranking), as_markdown=markdown)
     else:
-        print_sections(rank_sections(ranking))
+        show_screen(partial(rank_screen, ranking), as_markdown=False)
     if output is not None:
         write_rows(rows, output)
         missing = (

@@ -50,6 +50,20 @@ class Check(Struct, frozen=True):
         """The threshold as text."""
         return f"{100 * self.threshold:.10g} %" if self.is_share else f"{self.threshold:g}"
 
+    @property
+    def allowed(self) -> str:
+        """The threshold as the cell of a table; a number of failures with its noun."""
+        if self.rule == "max_failed" and not self.is_share:
+            return count(round(self.threshold), "item")
+        return self.asked
+
+    @property
+    def n_failed(self) -> int:
+        """How many items failed; of a check of failures they are its estimate."""
+        if self.rule != "max_failed":
+            return self.estimate.n_failed
+        return round((self.estimate.value or 0.0) * self.estimate.n)
+
 
 def check_sentence(
     text: str, estimate: Estimate, decision: Decision | None, needed: MoreNeeded, is_share: bool = False

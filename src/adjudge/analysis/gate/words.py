@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from ...sections import Section, how_to_read, notices
-from ...words import NO_VALUE, count, interval, number, percent, share, signed
+from ...words import NO_VALUE, interval, number, percent, share, signed
 from .check import Check
 from .gate_report import GateReport
 from .outcome import WORDS
@@ -25,16 +25,12 @@ MEANING = (
 def gate_sections(report: GateReport, *, is_accepted: bool = False) -> Iterator[Section]:
     """The outcome, each check in a sentence, then all in a table. `is_accepted`: the command ends with 0 all
     the same."""
-    fake = " [fake]" if report.is_fake else ""
-    baseline = f" compared with {report.baseline}" if report.baseline is not None else ""
-    code = "exit 0, accepted" if is_accepted else f"exit {report.exit_code}"
-    title = f"Gate of {report.run}{baseline}: {WORDS[report.outcome]} ({code}){fake}"
     yield Section(
-        title,
-        (*_sentences(report), *_next(report)),
+        gate_title(report, is_accepted=is_accepted),
+        (*check_sentences(report), *next_steps(report)),
         depth=1,
         notices=notices(report.notes),
-        notes=tuple(_remarks(report)),
+        notes=tuple(remark_lines(report)),
     )
     columns = (
         "check",
@@ -52,6 +48,14 @@ def gate_sections(report: GateReport, *, is_accepted: bool = False) -> Iterator[
     yield how_to_read(MEANING, *_methods(report))
 
 
+def gate_title(report: GateReport, *, is_accepted: bool) -> str:
+    """The run, its decision and the exit code."""
+    fake = " [fake]" if report.is_fake else ""
+    baseline = f" compared with {report.baseline}" if report.baseline is not None else ""
+    code = "exit 0, accepted" if is_accepted else f"exit {report.exit_code}"
+    return f"Gate of {report.run}{baseline}: {WORDS[report.outcome]} ({code}){fake}"
+
+
 def _methods(report: GateReport) -> Iterator[str]:
     """How the bounds were computed, and what was done about the number of checks."""
     methods = dict.fromkeys(check.decision.method for check in report.checks if check.decision is not None)
@@ -65,7 +69,7 @@ def _methods(report: GateReport) -> Iterator[str]:
         )
 
 
-def _sentences(report: GateReport) -> Iterator[str]:
+def check_sentences(report: GateReport) -> Iterator[str]:
     """The checks that do not pass, the most severe first; or that all pass."""
     not_good = [check for check in report.checks if check.outcome != "good"]
     if not not_good:
@@ -77,7 +81,7 @@ def _sentences(report: GateReport) -> Iterator[str]:
                 yield f"{WORDS[check.outcome]}: {check.text}"
 
 
-def _next(report: GateReport) -> Iterator[str]:
+def next_steps(report: GateReport) -> Iterator[str]:
     """What to do where the judge failed too often, and how to leave out a system that need not pass."""
     if report.outcome == "failed":
         yield (
@@ -93,7 +97,8 @@ def _next(report: GateReport) -> Iterator[str]:
         yield f"Every system has to pass. To decide on {others[0]} alone: --system {shlex.quote(others[0])}."
 
 
-def _remarks(report: GateReport) -> Iterator[str]:
+def remark_lines(report: GateReport) -> Iterator[str]:
+    """What limits a check, with the check that it belongs to."""
     for check in report.checks:
         for remark in check.remarks:
             yield f"{check.rule.replace('_', '-')} {check.criterion} [{check.system}]: {remark}."
@@ -111,13 +116,11 @@ def _row(check: Check) -> tuple[str, ...]:
         check.rule.replace("_", "-"),
         check.criterion,
         check.system,
-        check.asked if check.is_share or not is_failure else count(round(check.threshold), "item"),
+        check.allowed,
         estimate,
         _bounds(check),
         str(check.estimate.n),
-        str(check.estimate.n_failed)
-        if not is_failure
-        else str(round((check.estimate.value or 0.0) * check.estimate.n)),
+        str(check.n_failed),
         NO_VALUE if check.minimum_detectable is None else f"± {write(check.minimum_detectable)}",
         WORDS[check.outcome],
     )

@@ -20,7 +20,7 @@ def notes_on(ranking: CriterionRanking, more: Sequence[str], order_policy: str) 
     notes = (
         *_nothing(ranking),
         *_disconnected(ranking),
-        *_unbounded(ranking),
+        *unbounded(ranking),
         *_failures(ranking),
         *_orders(ranking, order_policy),
         *_length(ranking),
@@ -61,7 +61,8 @@ def _disconnected(ranking: CriterionRanking) -> Iterator[str]:
         )
 
 
-def _unbounded(ranking: CriterionRanking) -> Iterator[str]:
+def unbounded(ranking: CriterionRanking) -> Iterator[str]:
+    """Strengths that are not shown, because a system lost, or won, every game."""
     for systems, what, bound in (
         (ranking.never_lost, "never lost", "upper"),
         (ranking.never_won, "never won", "lower"),

@@ -47,7 +47,7 @@ def rank_sections(ranking: Ranking, widest_matrix: int = 12) -> Iterator[Section
     for name, criterion_ranking in ranking.criteria.items():
         yield from _criterion(name, criterion_ranking, widest_matrix)
     if ranking.next:
-        yield _next(ranking)
+        yield next_section(ranking)
     yield how_to_read(MEANING, f"seed {ranking.seed}", is_detail=True)
 
 
@@ -124,7 +124,7 @@ def _criterion(name: str, ranking: CriterionRanking, widest_matrix: int) -> Iter
     if ranking.tie_parameter is not None:
         fit += f", tie parameter {ranking.tie_parameter:.2f}"
     yield Section(short_name(name), (about, fit), notices=notices(ranking.notes))
-    yield _standings(ranking)
+    yield standings_section(ranking)
     yield from _matrix(ranking, widest_matrix)
     yield _differences(ranking)
     yield from _order(ranking)
@@ -140,7 +140,8 @@ def _places(place: int, standing: Standing) -> DrawnInterval:
     return DrawnInterval(text, (mark,), legend)
 
 
-def _standings(ranking: CriterionRanking) -> Section:
+def standings_section(ranking: CriterionRanking) -> Section:
+    """Every system, best first, with all that is known of it."""
     columns = (
         Column("rank", Axis(1.0, float(len(ranking.systems)), is_whole=True)),
         "system",
@@ -352,7 +353,7 @@ def _judges(ranking: CriterionRanking) -> Iterator[Section]:
         yield Section("Win rates by judge", (), ("judge", *systems), rows, 3, is_detail=True)
 
 
-def _next(ranking: Ranking) -> Section:
+def next_section(ranking: Ranking) -> Section:
     """The proposed comparisons, one row for each pair of systems."""
     pairs = Counter(tuple(sorted((proposal.system_a, proposal.system_b))) for proposal in ranking.next)
     prompts: dict[tuple[str, ...], list[str]] = {}
