@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge.stats import cascade_path, cascades
+from adjudge.stats import cascade_path
 from adjudge.stats.cascades import CascadeFit, StageAnswers, fit_cascade
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -168,13 +168,13 @@ def compare_rules(judges: Judges, draws: int) -> None:
 
 def compare_starts(draws: int) -> None:
     """Where the path begins: with how many disagreements, before which share of the labels."""
-    now = cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED
+    now = cascade_path._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED
     for names in (EVERYONE, EVERYONE[::2]):
         for disagreements, share in ((3, 0.6), (8, 0.5), now, (8, 0.7), (15, 0.6)):
-            cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = disagreements, share
+            cascade_path._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = disagreements, share
             outcome = simulate(recorded_judges(names), 0.8, 100, draws)
             _line(f"{' → '.join(names)}, start at {disagreements} and {share}", outcome)
-    cascades._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = now
+    cascade_path._DISAGREEMENTS, cascade_path._LARGEST_START_SHARED = now
 
 
 def compare_paths(draws: int) -> None:

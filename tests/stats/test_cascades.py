@@ -39,7 +39,7 @@ def test_the_chance_to_show_a_share_is_that_of_the_exact_test() -> None:
 def test_the_number_of_labels_that_are_needed_shows_a_threshold_in_most_draws() -> None:
     rng = np.random.default_rng(6)
     fits = [fit_cascade(judges(rng, 1000, 100), 0.9, 0.1) for _ in range(20)]
-    needed = [fit.labels_needed for fit in fits if not fit.holds and fit.labels_needed is not None]
+    needed = [fit.labels_needed.likely for fit in fits if not fit.holds and fit.labels_needed is not None]
     shown = [fit_cascade(judges(rng, 1000, int(np.median(needed))), 0.9, 0.1).holds for _ in range(20)]
     assert len(needed) > 10
     assert min(needed) > 100
@@ -96,7 +96,11 @@ def test_the_path_is_nested_and_no_level_exceeds_the_risk(scale: float) -> None:
     decided = path.deciders >= 0
     assert bool((decided[1:] >= decided[:-1]).all())
     assert bool((path.thresholds[1:] <= path.thresholds[:-1]).all())
-    assert float(path.risk_shares.max()) <= 1.0
+    for start in (0, len(path.thresholds) // 2, len(path.thresholds) - 1):
+        shares = path.risk_shares(start)
+        assert float(shares.max()) <= 1.0
+        assert float(shares[start]) == 1.0
+        assert bool((np.diff(shares) <= 0).all())
 
 
 def test_a_sequence_ends_at_the_first_test_that_fails() -> None:
@@ -212,7 +216,20 @@ def test_too_few_labels_show_nothing_and_say_how_many_are_needed() -> None:
     assert not fit.holds
     assert [stage.threshold for stage in fit.stages] == [None, None]
     assert fit.labels_needed is not None
-    assert fit.labels_needed > 20
+    assert 20 < fit.labels_needed.low < fit.labels_needed.likely
+    assert fit.labels_needed.high is None or fit.labels_needed.high > fit.labels_needed.likely
+
+
+def test_few_votes_are_first_tested_at_the_whole_risk() -> None:
+    """Of three votes at least half of the items are unanimous: the first test is past the beginning of the
+    path, and agreement that the exact test shows at the risk is shown."""
+    n = 60
+    confidence = [1.0] * 52 + [2 / 3] * 8
+    for wrong in range(4):
+        agrees = [place >= wrong for place in range(52)] + [False] * 8
+        fit = fit_cascade([StageAnswers(confidence, agrees)] * 2, 0.9, 0.1)
+        assert fit.holds is (upper_tail(52 - wrong, 52, 0.9) <= 0.1)
+    assert len(confidence) == n
 
 
 def test_where_people_never_agree_no_number_of_labels_is_named() -> None:

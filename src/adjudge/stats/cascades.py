@@ -2,8 +2,8 @@
 
 All thresholds lie on one path, from strict to loose, that no label has shaped (`cascade_path`). Each place is
 tested for agreement below the target (`fixed_sequence`); the loosest place before the first test that fails
-is the answer. The path begins where the decided items would still show the target with eight disagreements
-among them, or at a share of the labels with fewer: earlier tests have less power and would end it.
+is the answer. The tests begin where the decided items would still show the target with some disagreements
+among them: earlier tests have less power and would end the path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from .arrays import label_codes
 from .betting import betting_bound, betting_p, most_disagreements
-from .binomial import fewest_items, lower_bound, power, upper_bound, upper_tail
+from .binomial import fewest_items, lower_bound, upper_bound, upper_tail
+from .cascade_labels import LabelsNeeded, cascade_labels_needed
 from .cascade_path import path_of, without_costly
 from .fixed_sequence import last_rejected
 
@@ -25,21 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .arrays import Codes, Floats
-    from .cascade_path import CascadePath
 
     Flags = NDArray[bool_]
     Counts = NDArray[int_]
 
-_DISAGREEMENTS = 8
-"""The path begins before a share of the labels is decided (`CascadePath.largest_start`), with fewer
-disagreements if need be. Of 2 to 15 disagreements, 8 decide most on recorded judges."""
-_LEAST_BORNE = 3
-"""Over groups the path begins no earlier than with so many disagreements. Of 0 to 4, 3 decides most in groups
-of 2 to 4 and of uneven sizes."""
-_POWER, _STEP, _MOST_LABELS = 0.8, 1.05, 1_000_000
-_DOUBT = 0.2
-"""Of 0, 0.2 and 0.5 disagreements, 0.2 names 79 to 220 labels from 20 to 100 of them, where 40 to 100 show
-the target (0.90 to 0.95, recorded judges): rather too many than too few."""
+_MOST_BORNE, _LEAST_BORNE = 8, 3
+"""Over groups the path begins where betting would bear so many disagreements, at most and at least. Of 0 to
+4, 3 decides most in groups of 2 to 4 and of uneven sizes."""
 _BETTING_COST = 1.2
 """Without a disagreement, a test by betting needs somewhat more groups of the largest size than the binomial
 one needs items: its stake is divided over bets. Each disagreement then costs both the same."""
@@ -75,9 +68,8 @@ class CascadeFit(Struct, frozen=True):
     holds: bool
     agreement: tuple[float, float, float] | None
     """of the labelled items that are decided: the share, its lower and its upper bound at level `risk`"""
-    labels_needed: int | None
-    """about how many labels show a threshold in 80 % of cases; none where one was shown, or none ever will
-    be"""
+    labels_needed: LabelsNeeded | None
+    """none where a threshold was shown, or none ever will be"""
     n_groups: int | None = None
     """labelled groups, where labelled items share one"""
     deciders: tuple[int, ...] = ()
@@ -101,20 +93,21 @@ def fit_cascade(
     deciders = path.deciders[:, labelled]
     is_decided = deciders >= 0
     is_right = is_decided & np.take_along_axis(agrees, np.maximum(deciders, 0), axis=0)
-    more = _more_items(codes, target, risk)
     n_labels = int(labelled.sum())
     start = (
-        _start(is_decided.sum(axis=1), n_labels, target, risk, path.largest_start)
+        path.first_place(is_decided.sum(axis=1), n_labels, target, risk)
         if codes is None
         else _start_of_groups(is_decided, codes, target, risk, path.largest_start)
     )
     places = range(start, len(path.thresholds))
-    levels = risk * path.risk_shares
+    levels = risk * path.risk_shares(start)
     tests = ((_p_value(is_right[at], is_decided[at], codes, target), float(levels[at])) for at in places)
     last = last_rejected(tests)
     n_groups = None if codes is None else int(codes.max()) + 1
     if last is None:
-        needed = _labels_needed(is_right, is_decided, path, target, risk, more)
+        needed = cascade_labels_needed(
+            is_right, is_decided, path, target, risk, _more_items(codes, target, risk)
+        )
         nothing = _stages(np.full(len(judges), math.inf), np.full(confidence.shape[1], -1), labelled)
         undecided = (-1,) * confidence.shape[1]
         return CascadeFit(nothing, False, None, needed, n_groups, undecided)
@@ -143,27 +136,13 @@ def _more_items(codes: Codes | None, target: float, risk: float) -> int:
     return round((_BETTING_COST * int(np.bincount(codes).max()) - 1) * fewest_items(target, risk))
 
 
-def _start(
-    n_decided: Counts, n_labels: int, target: float, risk: float, largest: float, more: int = 0
-) -> int:
-    """The first place of the path where a test has power."""
-    import numpy as np
-
-    for disagreements in range(_DISAGREEMENTS, -1, -1):
-        needed = more + fewest_items(target, risk, disagreements)
-        if needed <= largest * n_labels:
-            break
-    enough = np.flatnonzero(n_decided >= needed)
-    return int(enough[0]) if len(enough) else max(0, len(n_decided) - 1)
-
-
 def _start_of_groups(is_decided: Flags, codes: Codes, target: float, risk: float, largest: float) -> int:
     """The same where labelled items share groups, by the disagreements that betting would bear."""
     import numpy as np
 
     borne = np.array([most_disagreements(row.astype(float), codes, target, risk) for row in is_decided])
     is_early = is_decided.sum(axis=1) <= largest * is_decided.shape[1]
-    for disagreements in range(_DISAGREEMENTS, _LEAST_BORNE - 1, -1):
+    for disagreements in range(_MOST_BORNE, _LEAST_BORNE - 1, -1):
         enough = np.flatnonzero((borne >= disagreements) & is_early)
         if len(enough):
             return int(enough[0])
@@ -205,29 +184,3 @@ def _stages(thresholds: Floats, deciders: Counts, labelled: Flags) -> tuple[Stag
         )
         n_reached -= n_decided
     return tuple(stages)
-
-
-def _labels_needed(
-    is_right: Flags, is_decided: Flags, path: CascadePath, target: float, risk: float, more: int
-) -> int | None:
-    """About how many labels show the first threshold in 80 % of cases, if agreement is as it was seen.
-
-    Agreement at a place counts one item more, between target and 1, and a part of a disagreement; no
-    stricter place agrees less than a looser one.
-    """
-    import numpy as np
-
-    n_labels = is_decided.shape[1]
-    decided = is_decided.sum(axis=1)
-    seen = (is_right.sum(axis=1) + (1 + target) / 2) / (decided + 1 + _DOUBT)
-    agreement = np.maximum.accumulate(seen[::-1])[::-1]
-    shares = (path.deciders >= 0).mean(axis=1)
-    wanted: float = n_labels + 1.0
-    while wanted < _MOST_LABELS:
-        n_decided = np.floor(shares * wanted)
-        at = _start(n_decided, int(wanted), target, risk, path.largest_start, more)
-        if power(int(n_decided[at]) - more, target, float(agreement[at]), risk) >= _POWER:
-            digits: int = 10 ** max(0, int(math.log10(wanted)) - 1)
-            return math.ceil(wanted / digits) * digits
-        wanted *= _STEP
-    return None

@@ -36,8 +36,11 @@ class Cascade(Struct, frozen=True):
     risk: float
     holds: bool
     labels_needed: int | None
+    """about how many labels show a threshold in 80 % of draws; none where one was shown, or none will be"""
     n_labels: int
     within: float | None = None
+    labels_needed_range: tuple[int, int | None] | None = None
+    """in which that number lies in eight of ten cases; no upper end where it could be any"""
     price_per_1000: float | None = None
     alone_price_per_1000: float | None = None
     """the last judge on every item"""

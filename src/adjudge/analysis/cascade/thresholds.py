@@ -57,6 +57,7 @@ def calibrated_cascade(
         for name, price in zip(judges, prices, strict=True)
     ]
     fit = fit_cascade(given, agree, risk, units)
+    needed = fit.labels_needed
     notes = _notes(people, set(items), fit)
     stages = tuple(
         _stage(name, place, fit, units, given[place].agrees, prices[place])
@@ -70,9 +71,10 @@ def calibrated_cascade(
         agree,
         risk,
         fit.holds,
-        fit.labels_needed,
+        None if needed is None else needed.likely,
         len(labelled),
         within,
+        labels_needed_range=None if needed is None else (needed.low, needed.high),
         price_per_1000=math.fsum(known) if len(known) == len(stages) else None,
         alone_price_per_1000=None if prices[-1] is None else 1000 * prices[-1],
         notes=notes,

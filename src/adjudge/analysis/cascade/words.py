@@ -62,12 +62,7 @@ def _answer(cascade: Cascade) -> Iterator[str]:
     )
     labels = count(cascade.n_labels, "label")
     if not cascade.holds:
-        needed = (
-            f"about {cascade.labels_needed} are needed."
-            if cascade.labels_needed is not None
-            else "the judges agree with people less than that, however sure they are."
-        )
-        yield f"No threshold can be shown to reach {target} with these {labels}; {needed}"
+        yield f"No threshold can be shown to reach {target} with these {labels}; {_needed(cascade)}"
         return
     low = cascade.agreement.low or 0.0
     yield (
@@ -82,6 +77,16 @@ def _answer(cascade: Cascade) -> Iterator[str]:
             f"Price per 1,000 items: {price(cascade.price_per_1000)}, against "
             f"{price(cascade.alone_price_per_1000)} for {last} alone."
         )
+
+
+def _needed(cascade: Cascade) -> str:
+    """How many labels are needed, and how far so few can tell."""
+    if cascade.labels_needed is None:
+        return "the judges agree with people less than that, however sure they are."
+    low, high = cascade.labels_needed_range or (cascade.labels_needed, None)
+    most = "far more" if high is None else f"{high:,}"
+    needed = f"about {cascade.labels_needed:,} are needed"
+    return f"{needed} ({low:,} to {most}: these labels cannot tell more precisely)."
 
 
 def _exact_share(value: float) -> str:
