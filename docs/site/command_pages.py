@@ -10,6 +10,7 @@ from typing import Any
 import typer.main
 
 from adjudge.cli.app import app
+from adjudge.cli.help import examples_of
 
 
 def command_pages() -> dict[str, str]:
@@ -54,6 +55,8 @@ def _page(name: str, command: Any) -> str:
     context = command.make_context(f"adjudge {name}", [], resilient_parsing=True)
     usage = command.get_usage(context).replace("Usage: ", "", 1).strip()
     lines = [f"# adjudge {name}", "", (command.help or "").strip(), "", "```text", usage, "```"]
+    if examples := examples_of(f"adjudge {name}"):
+        lines += ["", "```sh", *examples, "```"]
     shown = [each for each in command.params if not getattr(each, "hidden", False)]
     records = [each.get_help_record(context) for each in shown]
     for title, kind in (("Arguments", "argument"), ("Options", "option")):

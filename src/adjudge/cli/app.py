@@ -19,7 +19,7 @@ from .init import init_command
 from .labels import labels_app
 from .models import models_app
 from .pair import pair_command
-from .parser import use_plain_words
+from .parser import PlainGroup, use_plain_words
 from .plan import plan_command
 from .plugins import plugins_command
 from .protocols import protocols_app
@@ -40,6 +40,7 @@ from .view import view_command
 
 app = typer.Typer(
     name="adjudge",
+    cls=PlainGroup,
     help="Score model outputs with LLM judges, and know how far each score can be trusted.",
     no_args_is_help=True,
     rich_markup_mode=None,

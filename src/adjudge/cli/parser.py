@@ -11,16 +11,10 @@ import re
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from ..run_options.check import RAY_ADDRESS
-
-# Plain words in the help and error messages of the command line's parser: no names of Python types or
-# libraries.
-#
-# What a command takes is declared with the command. Every rule here replaces text, and does nothing where
-# another version of the parser words it differently.
-
+from .help import COMMANDS, by_heading, write_examples
 
 _TYPE_OF_ARGUMENT = re.compile(r"^(  \S+)( <[^<>\n]+>)(?=  |$)", re.MULTILINE)
 
@@ -43,6 +37,17 @@ class PlainCommand(TyperCommand):
         first, *rest = text.split("\n")
         return "\n".join([_plain_usage(first), *rest])
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """An example, the arguments, and the options by subject."""
+        write_examples(formatter, ctx.command_path)
+        shown = [(each, record) for each in self.get_params(ctx) if (record := each.get_help_record(ctx))]
+        arguments = [record for each, record in shown if each.param_type_name == "argument"]
+        options = [(each.name or "", record) for each, record in shown if each.param_type_name == "option"]
+        for heading, records in {"Arguments": arguments, **by_heading(options)}.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
     def get_usage(self, ctx: Any) -> str:
         return _plain_usage(super().get_usage(ctx))
 
@@ -52,6 +57,20 @@ class PlainCommand(TyperCommand):
         except typer.BadParameter as bad:
             bad.message = _plain_message(bad.message, bad.__cause__)
             raise
+
+
+class PlainGroup(TyperGroup):
+    """A group whose commands are listed by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        if set(self.commands) != {name for names in COMMANDS.values() for name in names}:
+            super().format_commands(ctx, formatter)
+            return
+        for heading, names in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<10}", text) for name, text in names.items()])
+        formatter.write_paragraph()
+        formatter.write_text("The options of a command, with an example: adjudge COMMAND --help")
 
 
 def with_address(args: list[str]) -> list[str]:
