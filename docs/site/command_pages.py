@@ -11,6 +11,7 @@ import typer.main
 
 from adjudge.cli.app import app
 from adjudge.cli.help import examples_of
+from adjudge.exit_codes import MEANINGS
 
 
 def command_pages() -> dict[str, str]:
@@ -27,19 +28,15 @@ def command_pages() -> dict[str, str]:
     return pages
 
 
-_EXIT_CODES = """## Exit codes
-
-| code | meaning |
-|---|---|
-| 0 | done; failed judgments are counted in the output |
-| 1 | `gate`: fail; `protocols check`: problems or suspicions |
-| 2 | a mistake in the command or a file, with what to do |
-| 3 | not enough evidence (`gate`, `cascade`, `tune`) |
-| 4 | every judgment failed; `gate`: the judge failed too often |
-| 5 | stopped by a budget, a quota or a limit of patience; the same command resumes |
-| 6 | submitted as a batch, not answered yet; the same command collects it |
-| 130 | interrupted; the same command resumes |
-"""
+_EXIT_CODES = "\n".join(
+    [
+        "## Exit codes",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        *(f"| {code} | {text} |" for code, text in MEANINGS.items()),
+    ]
+)
 
 
 def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

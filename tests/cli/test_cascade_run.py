@@ -204,3 +204,23 @@ def test_a_judge_that_is_always_as_sure_decides_all_that_reaches_it(calibrated: 
     assert done.code == 0, done.err
     assert done.json["decided"]["value"] == 1.0
     assert done.json["stages"][1]["threshold"] == 0.0
+
+
+@pytest.mark.slow
+def test_replies_that_cannot_be_read_are_counted_and_nothing_else_ends_with_4(calibrated: Path) -> None:
+    calibrate()
+    items(calibrated / "new.jsonl", 120, 20)
+    command = (
+        "run", "new.jsonl", "--cascade", "cascade.toml", "--concurrency", "1", "--reask", "0", "--quiet",
+    )  # fmt: skip
+    rows = [json.loads(line) for line in (calibrated / "cheap.jsonl").read_text().splitlines()]
+    for name in ("cheap", "dear"):
+        write(calibrated / f"{name}.jsonl", [{**row, "text": "I cannot tell."} for row in rows])
+    failed = adjudge(*command, "--run", "failed", "--json")
+    assert failed.code == 4, failed.err
+    assert [(stage["reached"], stage["failed"]) for stage in failed.json["stages"]] == [(20, 20), (20, 20)]
+    assert len(failed.json["to_people"]) == 20
+    script(calibrated / "dear.jsonl", ("easy", "hard"), 240)
+    rescued = adjudge(*command, "--run", "rescued", "--json")
+    assert rescued.code == 0, rescued.err
+    assert [stage["failed"] for stage in rescued.json["stages"]] == [20, 0]

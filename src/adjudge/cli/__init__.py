@@ -39,6 +39,7 @@ def _exit_code() -> int:
     import typer
 
     from ..errors import AdjudgeError
+    from ..exit_codes import DONE, INTERRUPTED, MISTAKE
     from .app import app
 
     try:
@@ -49,9 +50,9 @@ def _exit_code() -> int:
     except BrokenPipeError:
         # The reading end of the pipe was closed (`adjudge … | head`): not an error.
         _drop_output()
-        return 0
+        return DONE
     except (typer.Abort, KeyboardInterrupt):
-        return 130
+        return INTERRUPTED
     except OSError as error:
         _drop_output()
         return _failed(_disk_message(error))
@@ -61,19 +62,20 @@ def _exit_code() -> int:
         if (show := getattr(error, "show", None)) is not None:
             # A wrong flag or argument: the parser knows how to say it.
             show()
-            return int(getattr(error, "exit_code", 2))
+            return int(getattr(error, "exit_code", MISTAKE))
         return _failed(_fault_message(error))
-    return result if isinstance(result, int) else 0
+    return result if isinstance(result, int) else DONE
 
 
 def _failed(message: str) -> int:
+    from ..exit_codes import MISTAKE
     from .terminal import print_error
 
     # Standard error may be full or closed too; the exit code still counts.
     with contextlib.suppress(OSError, ValueError):
         print_error(message)
         sys.stderr.flush()
-    return 2
+    return MISTAKE
 
 
 def _drop_output() -> None:

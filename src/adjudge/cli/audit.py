@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import DataError
+from ..exit_codes import ALL_FAILED, DONE
 from .declared_parameters import takes_run_options
 from .dry_run import print_dry_run
 from .first_screen import show_screen, show_sections
@@ -120,7 +121,7 @@ def audit_command(
             name, store = finished, Path(request.store)
         audit = _of_run(name, store, margin, labels)
     _print_audit(audit, as_json=as_json, markdown=markdown, full=full)
-    raise typer.Exit(0 if _has_scores(audit) else 4)
+    raise typer.Exit(DONE if _has_scores(audit) else ALL_FAILED)
 
 
 def audit_request(request: Request, probes: str, n: int, response: str) -> AuditRequest:

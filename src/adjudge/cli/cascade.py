@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from ..errors import DataError
+from ..exit_codes import NOT_ENOUGH_EVIDENCE
 from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
     from ..analysis.cascade.cascade import Cascade
-
-NOT_SHOWN = 3
 
 
 def cascade_command(
@@ -73,7 +72,7 @@ def cascade_command(
     else:
         print_sections(cascade_sections(cascade))
     if not cascade.holds:
-        raise typer.Exit(NOT_SHOWN)
+        raise typer.Exit(NOT_ENOUGH_EVIDENCE)
 
 
 class _Settings(NamedTuple):

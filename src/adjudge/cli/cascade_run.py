@@ -16,6 +16,7 @@ import typer
 from msgspec import Struct, structs
 
 from ..errors import DataError
+from ..exit_codes import ALL_FAILED, DONE
 from ..sections import Section
 from ..words import count, interval, price, share
 from .run_file import confirmed_on_terminal
@@ -38,6 +39,8 @@ class StageSummary(Struct, frozen=True):
     decided: int
     cost_usd: float
     threshold: float | None = None
+    failed: int = 0
+    """items without an answer that could be read; the next judge or people get them"""
 
 
 class CascadeRun(Struct, frozen=True):
@@ -136,11 +139,12 @@ def _run_stage(
         answers = answers_of_run(opened, run, cascade.file.criterion, stage.confidence)
         cost = opened.totals(run).cost_usd
     sure = {answer.item: answer for answer in answers if is_sure(answer, stage.threshold)}
+    n_failed = len(items) - sum(answer.answer is not None for answer in answers)
     for item, answer in sure.items():
         drawn = is_drawn(item, cascade.check_share, cascade.name)
         decisions[item] = CascadeDecision(item, stage.run, answer.answer, answer.confidence, drawn)
-    summary = StageSummary(stage.run, name, len(items), len(sure), cost, stage.threshold)
-    return 0, summary, [item for item in items if item.id not in sure]
+    summary = StageSummary(stage.run, name, len(items), len(sure), cost, stage.threshold, n_failed)
+    return DONE, summary, [item for item in items if item.id not in sure]
 
 
 def _request_of_stage(
@@ -183,7 +187,7 @@ def _finish(
 
     for item in left:
         decisions[item.id] = CascadeDecision(item.id, None)
-    code = 0
+    code = DONE
     if left:
         _, code = carry_out(_request_of_stage(cascade, last, f"{cascade.name}.people", left), True)
     promise = None
@@ -207,6 +211,8 @@ def _finish(
         print_json(result)
     else:
         print_sections(_sections(result, cascade.file))
+    if code == DONE and decisions and all(stage.failed == stage.reached for stage in stages):
+        return ALL_FAILED
     return code
 
 
@@ -271,8 +277,15 @@ def _sections(result: CascadeRun, file: CascadeFile) -> list[Section]:
         verdict = "still holds" if result.promise.holds else "no longer holds: calibrate again"
         lines.append(f"Checked agreement {interval(result.promise.agreement)}: the promise {verdict}.")
     rows = tuple(
-        (stage.judge, stage.run, str(stage.reached), str(stage.decided), price(stage.cost_usd))
+        (
+            stage.judge,
+            stage.run,
+            str(stage.reached),
+            str(stage.decided),
+            str(stage.failed),
+            price(stage.cost_usd),
+        )
         for stage in result.stages
     )
-    columns = ("judge", "run", "items", "decided", "cost")
+    columns = ("judge", "run", "items", "decided", "failed", "cost")
     return [Section(f"Cascade {result.run}", tuple(lines), depth=1), Section("Stages", (), columns, rows)]

@@ -21,6 +21,7 @@ import typer
 from msgspec import Struct, structs
 
 from ..errors import DataError, ModelError
+from ..exit_codes import ALL_FAILED, DONE, INTERRUPTED
 from ..sections import Section
 from .demo_screens import (
     DemoReading,
@@ -176,7 +177,7 @@ def demo_command(
     result = demo.carry_out()
     if as_json:
         print_json(result)
-    raise typer.Exit(0 if result.n_scores > result.n_failed else 4)
+    raise typer.Exit(DONE if result.n_scores > result.n_failed else ALL_FAILED)
 
 
 _FALLBACK = (
@@ -200,7 +201,7 @@ def _why_not_embedded(quiet: bool) -> str:
             "adjudge: interrupted; the incomplete download was deleted. Run the same command to "
             "start it again.\n"
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     except ModelError as error:
         return f"adjudge: {error}"
     return ""

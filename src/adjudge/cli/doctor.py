@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import StoreError
+from ..exit_codes import MISTAKE
 from .options import AS_JSON, STORE
 from .terminal import print_json, print_table, print_text
 
@@ -58,7 +59,7 @@ def doctor_command(
     else:
         _print_whole(store, runs, damaged, not_done)
     if damage or not_done:
-        raise typer.Exit(2)
+        raise typer.Exit(MISTAKE)
 
 
 def _set_aside(store: Path) -> str | None:

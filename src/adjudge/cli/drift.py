@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import DataError
+from ..exit_codes import DONE, NOT_ENOUGH_EVIDENCE, WORSE
 from .options import AS_JSON, STORE
 from .terminal import print_json, print_sections
 
 if TYPE_CHECKING:
     from ..analysis.run_view.run_view import RunView
 
-EXIT_CODES = {"not changed": 0, "changed": 1, "not enough evidence": 3}
+EXIT_CODES = {"not changed": DONE, "changed": WORSE, "not enough evidence": NOT_ENOUGH_EVIDENCE}
 
 
 def drift_command(

@@ -13,13 +13,14 @@ import typer
 from msgspec import structs
 
 from ..errors import DataError
+from ..exit_codes import DONE, NOT_ENOUGH_EVIDENCE
 
 if TYPE_CHECKING:
     from ..analysis.gate.gate_report import GateReport
     from ..analysis.gate.rules import Rules
 
-_KEPT = (0, 3)
-"""The exit codes with which a run becomes the baseline: pass, and not enough evidence."""
+_KEPT = (DONE, NOT_ENOUGH_EVIDENCE)
+"""The exit codes with which a run becomes the baseline."""
 
 
 def check_one_baseline(baseline: str | None, create: str | None, baseline_store: str | None) -> None:

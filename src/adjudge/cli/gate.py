@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from ..errors import DataError
+from ..exit_codes import DONE, NOT_ENOUGH_EVIDENCE
 from .declared_parameters import takes_gate_options
 from .first_baseline import check_one_baseline, is_missing, keep_as_baseline, without_drops
 from .first_screen import fitted_screen, show_screen, show_sections
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from ..analysis.gate.gate_report import GateReport
     from ..analysis.gate.rules import Rules
     from ..analysis.labels.labelled import About
-
-
-_UNCLEAR = 3
-"""The exit code of a gate without enough evidence."""
 
 
 @takes_gate_options
@@ -85,7 +82,7 @@ def gate_command(
     if is_first:
         rules = without_drops(rules)
     report = _report(run, rules, store, seed, cast("About", about))
-    is_accepted = accept_unclear and report.exit_code == _UNCLEAR
+    is_accepted = accept_unclear and report.exit_code == NOT_ENOUGH_EVIDENCE
     if junit is not None:
         _write_junit(report, junit)
     if summary:
@@ -101,7 +98,7 @@ def gate_command(
         keep_as_baseline(report, _run_name(run, store), baseline_or_create, store)
     if is_accepted:
         typer.echo("Not enough evidence to decide; accepted by --accept-unclear.", err=True)
-        raise typer.Exit(0)
+        raise typer.Exit(DONE)
     raise typer.Exit(report.exit_code)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import typer
 
+from ..exit_codes import ALL_FAILED, DONE
 from .flag_values import parse_key_env
 from .options import AS_JSON
 from .run_file import CONFIG, TRUST_RUN_FILE, read_confirmed
@@ -110,4 +111,4 @@ def try_model(
             typer.echo(f"note: {ending.text(model)}", err=True)
         for note in result.notes:
             typer.echo(f"note: {note}", err=True)
-    raise typer.Exit(0 if result.answers else 4)
+    raise typer.Exit(DONE if result.answers else ALL_FAILED)

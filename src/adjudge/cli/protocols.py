@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from ..errors import DataError
+from ..exit_codes import DONE, WORSE
 from ..protocols import builtin_ids, load_protocol, write_starter
 from ..records import VOCABULARY, Order, Protocol, Scale
 from ..render import number_text
@@ -169,7 +170,7 @@ def check(
             typer.echo(finding.github() if github else finding.text())
         problems = sum(finding.kind == "problem" for finding in findings)
         typer.echo(f"{problems} problem(s), {len(findings) - problems} suspicion(s)", err=True)
-    raise typer.Exit(1 if findings else 0)
+    raise typer.Exit(WORSE if findings else DONE)
 
 
 @protocols_app.command("new")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import BudgetReached, DataError, HostDown, RateLimited
+from ..exit_codes import ALL_FAILED, DONE, INTERRUPTED, STOPPED, SUBMITTED
 from .completion import protocol_ids
 from .declared_parameters import takes_run_options
 from .dry_run import print_dry_run
@@ -120,12 +121,8 @@ def run_command(
         n_read, n_scores = show_report(str(request.store), finished, as_json=as_json)
         # A shard has no items where there are fewer items than shards.
         is_empty = request.shard is not None and n_scores == 0
-        code = 0 if n_read or is_empty else 4
+        code = DONE if n_read or is_empty else ALL_FAILED
     raise typer.Exit(code)
-
-
-SUBMITTED = 6
-"""The exit code where calls are in batches that are not answered yet."""
 
 
 def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[str | None, int]:
@@ -150,14 +147,14 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
             "interrupted; all replies received so far are stored. To resume, run the same "
             f"command:\n  {command}"
         )
-        return None, 130
+        return None, INTERRUPTED
     except (BudgetReached, RateLimited, HostDown) as reached:
         longer = " --patience MINUTES waits longer." if isinstance(reached, HostDown) else ""
         print_error(
             f"{reached}{longer}\nAll replies received so far are stored. To resume later, run the "
             f"same command:\n  {command}"
         )
-        return None, 5
+        return None, STOPPED
     for text in finished.adjustments:
         sys.stderr.write(f"note: {text}\n")
     if note := watcher.shard_note(finished.status):
@@ -165,7 +162,7 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
     if finished.status == "submitted":
         _print_submitted(finished, watcher, command, as_json)
         return None, SUBMITTED
-    return finished.name, 0
+    return finished.name, DONE
 
 
 def _print_submitted(finished: Run, watcher: ProgressWatcher, command: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import typer
 
 from ..errors import DataError
+from ..exit_codes import NOT_ENOUGH_EVIDENCE
 from ..records import Estimator
 from .flag_values import PARSERS
 from .options import AS_JSON, STORE
@@ -17,7 +18,6 @@ from .terminal import print_json, print_sections
 if TYPE_CHECKING:
     from ..analysis.tune.tuning import Tuning
 
-NOT_SHOWN = 3
 MOST_SAMPLES = 1000
 _USES = (
     "Use: adjudge tune RUN --candidates DIR --labels FILE -o WINNER\n"
@@ -110,7 +110,7 @@ def tune_command(
     else:
         print_sections(tune_sections(tuning))
     if not tuning.claim:
-        raise typer.Exit(NOT_SHOWN)
+        raise typer.Exit(NOT_ENOUGH_EVIDENCE)
 
 
 def _of_scores(scores: Path, labels: Path, store: Path, start: str | None, criterion: str | None) -> Tuning:

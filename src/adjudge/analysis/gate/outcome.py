@@ -1,18 +1,20 @@
-"""The outcomes of a gate: good, worse, not enough evidence, too many
-failures. Their words and exit codes are a contract with scripts.
-"""
+"""The outcomes of a gate: their severity, their words and their exit codes."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-# 0 good, 1 worse, 3 not enough evidence, 4 the judge failed too often.
-
+from ...exit_codes import ALL_FAILED, DONE, NOT_ENOUGH_EVIDENCE, WORSE
 
 Outcome = Literal["good", "worse", "open", "failed"]
 
 
-EXIT_CODES: dict[Outcome, int] = {"good": 0, "worse": 1, "open": 3, "failed": 4}
+EXIT_CODES: dict[Outcome, int] = {
+    "good": DONE,
+    "worse": WORSE,
+    "open": NOT_ENOUGH_EVIDENCE,
+    "failed": ALL_FAILED,
+}
 
 
 SEVERITY: tuple[Outcome, ...] = ("failed", "worse", "open", "good")
