@@ -10,8 +10,7 @@ When a call is retried:
                               timeout adapts to the times of the model's other replies
     a parameter refused       at once without it, as all further calls; recorded in `adjustments`
     500 twice with a schema   at once without it; see `schema_failures`
-    cut off by length         with --more-room, once with a larger token limit, where the answer is missing or
-                              incomplete
+    cut off by length         with --more-room, once with a larger token limit; see `more_room`
     401                       once, if the key in the environment has changed
     the host has replicas     5xx, timeouts, broken connections and rate limits beyond the patience at once by
                               another replica; see `replicas`
@@ -41,6 +40,7 @@ from ..render import estimated_tokens
 from .base import Model, Parameters, failed, no_logprobs, stop_error
 from .http_errors import ErrorBody, Fault, Response, fault_of, no_reply_in, printable_start
 from .keys import SHORTEST_IN_REPLY, KeySource, Secret
+from .more_room import larger_limit, with_cut_off
 from .network import Network
 from .prices import BATCH_PRICE, Price
 from .prompt_cache import READ_PRICE, WRITE_PRICE, PromptCache
@@ -212,18 +212,22 @@ class RemoteModel(Model):
             result = await self._send(call, sent, key, body, attempts)
             if isinstance(result, Reply):
                 self._note_schema(params, sent, attempts)
-                if self._needs_more_tokens(result, params, attempts):
-                    continue
-                return result if attempts.paid is None else self._with_paid(result, attempts.paid)
+                if attempts.cut_off is not None:
+                    return with_cut_off(result, attempts.cut_off)
+                limit = larger_limit(result, params, attempts.max_tokens)
+                if limit is None:
+                    return result
+                attempts.max_tokens, attempts.cut_off = limit, result
+                continue
             wait = self._schema_wait(result, sent, attempts)
             if wait is None:
-                if self.is_replica and attempts.paid is None and self._may_another_answer(result):
+                if self.is_replica and attempts.cut_off is None and self._may_another_answer(result):
                     raise ReplicaFailed(result)
                 wait = self._wait_after(result, attempts, key, body)
             if wait is None:
                 # The cost of a reply must not be lost because of a later fault.
                 advice = TIMEOUT_ADVICE if result.kind == "timeout" else ""
-                return attempts.paid or failed(call, result.kind, result.message + advice)
+                return attempts.cut_off or failed(call, result.kind, result.message + advice)
             if wait > 0:
                 await asyncio.sleep(wait)
 
@@ -350,7 +354,7 @@ class RemoteModel(Model):
             return 0.0
         if fault.is_final:
             raise self._stop(fault, key)
-        if attempts.is_enlarged and fault.status in (400, 422):
+        if attempts.cut_off is not None and fault.status in (400, 422):
             return None  # the host allows no larger token limit
         if fault.status in (400, 406, 422) and not self._streams and _ONLY_STREAMS.search(fault.message):
             self._streams = True
@@ -631,36 +635,16 @@ class RemoteModel(Model):
 
     def is_cut_off(self, reply: Reply, params: Parameters) -> bool:
         """Whether a reply ends before its answer, so that the call is asked again with a larger limit."""
-        return self._needs_more_tokens(reply, params, Attempts(params.max_tokens))
+        return larger_limit(reply, params, params.max_tokens) is not None
 
-    async def ask_after(self, call: Call, params: Parameters, paid: Reply) -> Reply:
+    async def ask_after(self, call: Call, params: Parameters, cut_off: Reply) -> Reply:
         """The reply to a call whose first reply was cut off, with a larger limit."""
-        attempts = Attempts(params.max_tokens)
-        if not self._needs_more_tokens(paid, params, attempts):
-            return paid
+        limit = larger_limit(cut_off, params, params.max_tokens)
+        if limit is None:
+            return cut_off
+        attempts = Attempts(limit)
+        attempts.cut_off = cut_off
         return await self._ask(call, params, attempts)
-
-    def _needs_more_tokens(self, reply: Reply, params: Parameters, attempts: Attempts) -> bool:
-        """Whether a reply was cut off before its answer was complete; raises the token limit, once for a
-        call."""
-        if reply.finish != "length" or attempts.is_enlarged or not params.more_room:
-            return False
-        if reply.text.strip() and (params.is_cut_off is None or not params.is_cut_off(reply)):
-            return False
-        if attempts.max_tokens is None and not reply.text.strip():
-            return False  # the model's own limit is used up by thinking
-        limit = attempts.max_tokens or reply.tokens_out or estimated_tokens(reply.text)
-        attempts.is_enlarged = True
-        attempts.max_tokens = max(limit * 4, 4096)
-        attempts.paid = reply
-        return True
-
-    def _with_paid(self, reply: Reply, paid: Reply) -> Reply:
-        """The reply with the tokens and cost of the one before it, which was cut off."""
-        tokens_in, tokens_out = reply.tokens_in + paid.tokens_in, reply.tokens_out + paid.tokens_out
-        costs = (reply.cost_usd, paid.cost_usd)
-        cost = None if None in costs else sum(cost or 0.0 for cost in costs)
-        return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost)
 
     def _reserved_tokens(self, body: bytes, max_tokens: int | None) -> float:
         """The most tokens that a request may use, for the rate limit."""

@@ -34,15 +34,14 @@ class Attempts:
 
     __slots__ = (
         "adapted",
+        "cut_off",
         "failing_since",
-        "is_enlarged",
         "is_reread",
         "is_without_schema",
         "limited",
         "max_tokens",
         "n",
         "outages",
-        "paid",
         "schema_error",
         "schema_failures",
         "timeouts",
@@ -53,12 +52,12 @@ class Attempts:
         self.max_tokens = max_tokens
         self.n = self.timeouts = self.limited = self.adapted = self.outages = 0
         self.waited = self.failing_since = 0.0
-        self.is_reread = self.is_enlarged = self.is_without_schema = False
+        self.is_reread = self.is_without_schema = False
         self.schema_failures = 0
         """500s with the schema of the call"""
         self.schema_error = ""
         """what the host said to them; empty again where it fails without the schema, too"""
-        self.paid: Reply | None = None
+        self.cut_off: Reply | None = None
         """a reply that was charged and cut off before its answer was complete"""
 
 

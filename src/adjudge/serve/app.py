@@ -1,4 +1,4 @@
-"""The addresses of the service, behind a token: without one, a caller gets nothing but a 401.
+"""The addresses of the service, all behind a token.
 
 A stop ends it in order: no new request is taken, those under way are answered, runs and files are closed.
 """
@@ -11,7 +11,6 @@ import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from secrets import compare_digest
 from typing import Any
 
 import msgspec
@@ -26,11 +25,13 @@ from ..engine import Request
 from ..engine.thread import new_loop
 from ..errors import AdjudgeError, BudgetReached, DataError
 from ..web.connections import LARGEST_HEAD, bounded_protocol
-from ..web.invitation import Invitations, WrongLinks
+from ..web.invitation import Invitations
 from ..web.security import HAS_SESSION
 from ..web.server import Announced, listening
 from ..web.sharing import LOOPBACK, Sharing, reach_of, tls_context
-from .service import ServedCascade, Service
+from .error_response import error_response
+from .service import ServedCascade, Service, UnknownJudge
+from .tokens import Callers
 
 _LARGEST_BODY = 16 << 20
 _MOST_CONNECTIONS = 512
@@ -43,47 +44,13 @@ _STOPPING = "Stopping: requests under way are answered. Press Ctrl-C to stop now
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
-class Callers:
-    """Who may call: the owner's token, and the tokens of invited clients."""
-
-    def __init__(self, token: str, invitations: Invitations | None) -> None:
-        self._token, self._invitations = token, invitations
-        self._attempts = WrongLinks()
-
-    def refusal(self, request: HttpRequest) -> Response | None:
-        """Why a caller gets nothing; none where its token is good."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._knows(token.strip()):
-            return None  # also where others behind the same address send wrong ones
-        client = request.client.host if request.client else ""
-        if not self._attempts.is_allowed(client):
-            return _error(429, "too_many_attempts", "Too many wrong tokens. Wait a minute.")
-        if token:
-            self._attempts.note_failure(client)
-        return _error(401, "no_token", "Send the token as Authorization: Bearer TOKEN.")
-
-    def _knows(self, token: str) -> bool:
-        if compare_digest(token.encode(), self._token.encode()):
-            return True
-        return self._invitations is not None and self._invitations.session_for(token) is not None
-
-    def open(self) -> None:
-        """In the thread in which requests are answered."""
-        if self._invitations is not None:
-            self._invitations.keep_open()
-
-    def close(self) -> None:
-        if self._invitations is not None:
-            self._invitations.close()
-
-
 def build_service(service: Service, callers: Callers, names: Mapping[str, str]) -> Starlette:
     """The application; `names` are the hosts under which it answers."""
 
     def guarded(answer: Callable[[HttpRequest], Awaitable[Response]]) -> Any:
         async def respond(request: HttpRequest) -> Response:
             if request.headers.get("host") not in names:
-                return _error(421, "wrong_host", "This server has another name.")
+                return error_response(421, "wrong_host", "This server has another name.")
             if (refusal := callers.refusal(request)) is not None:
                 return refusal
             # The server drops connections without a token first.
@@ -123,34 +90,31 @@ def build_service(service: Service, callers: Callers, names: Mapping[str, str]) 
 
 async def _answered(request: HttpRequest, answer: Answer) -> Response:
     if int(request.headers.get("content-length") or 0) > _LARGEST_BODY:
-        return _error(413, "too_large", "A request has at most 16 MB.")
+        return error_response(413, "too_large", "A request has at most 16 MB.")
     try:
         content = bytearray()
         async for chunk in request.stream():
             content += chunk
             if len(content) > _LARGEST_BODY:
-                return _error(413, "too_large", "A request has at most 16 MB.")
+                return error_response(413, "too_large", "A request has at most 16 MB.")
         body = msgspec.json.decode(bytes(content))
         if not isinstance(body, dict):
-            return _error(400, "bad_request", "Send a JSON object.")
+            return error_response(400, "bad_request", "Send a JSON object.")
         return Response(msgspec.json.encode(await answer(body)), media_type="application/json")
     except ClientDisconnect:
-        return _error(400, "bad_request", "The connection ended before the request did.")
+        return error_response(400, "bad_request", "The connection ended before the request did.")
     except RecursionError:
-        return _error(400, "bad_request", "The request is nested too deeply.")
+        return error_response(400, "bad_request", "The request is nested too deeply.")
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        return _error(400, "bad_request", f"This is not JSON: {fault}")
+        return error_response(400, "bad_request", f"This is not JSON: {fault}")
     except BudgetReached as fault:
-        return _error(403, "budget_reached", str(fault))
+        return error_response(403, "budget_reached", str(fault))
+    except UnknownJudge as fault:
+        return error_response(404, "bad_request", str(fault))
     except DataError as fault:
-        return _error(404 if str(fault).startswith("model ") else 400, "bad_request", str(fault))
+        return error_response(400, "bad_request", str(fault))
     except AdjudgeError as fault:
-        return _error(502, type(fault).__name__, str(fault))
-
-
-def _error(status: int, code: str, message: str) -> Response:
-    body = {"error": {"message": message, "type": code, "code": code}}
-    return Response(msgspec.json.encode(body), status_code=status, media_type="application/json")
+        return error_response(502, type(fault).__name__, str(fault))
 
 
 def _metrics(service: Service) -> str:

@@ -35,6 +35,10 @@ _MOST_CRITERIA = 100
 for the next."""
 
 
+class UnknownJudge(DataError):
+    """A request names a judge that is not served."""
+
+
 class ServedCascade(NamedTuple):
     """A cascade that is served: its thresholds, and a request for each judge that may decide."""
 
@@ -122,7 +126,7 @@ class Service:
     def run_named(self, model: object) -> LiveRun:
         """The run of a judge; of a cascade that of its first judge."""
         if not isinstance(model, str) or model not in self._names:
-            raise DataError(
+            raise UnknownJudge(
                 f"model {model!r}: no judge has this name. The judges are: {', '.join(self._names)}."
             )
         return self._runs[_stage_name(model, 0) if model in self._cascades else model]

@@ -116,7 +116,7 @@ from .power import detectable_difference, minimum_detectable
 from .ppi import Corrected, ppi_mean, ppi_stratified, worth
 from .ppi_difference import difference_by_group, difference_of, ppi_difference
 from .ppi_panel import has_slopes, ppi_panel
-from .probabilities import CoverageRisk, Probabilities, ReliabilityBin, probability_quality
+from .probabilities import Probabilities, ReliabilityBin, probability_quality
 from .proportions import (
     corrected_share,
     difference_of_shares,
@@ -127,6 +127,7 @@ from .proportions import (
 from .rater_severity import rater_severity
 from .reliability import Retest, retest
 from .resample import Resample
+from .risk_coverage import CoverageRisk
 from .score_interval import ScoreInterval, score_interval
 from .sequences import Crossing, LabelStream, any_time_mean
 from .text_baseline import constant_baseline, score_baseline, text_baseline

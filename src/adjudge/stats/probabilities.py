@@ -20,6 +20,7 @@ from ..records import Estimate
 from .arrays import Interval, Numbers, floats, label_codes, make_estimate, same_length, t_quantile, undefined
 from .means import mean_interval, share_interval, wilson_interval
 from .resample import few_groups, few_units
+from .risk_coverage import CoverageRisk, risks_at_coverages
 
 if TYPE_CHECKING:
     from .arrays import Codes, Floats
@@ -29,8 +30,6 @@ LEAST_ITEMS = 20
 
 _MOST_BINS = 10
 _LEAST_IN_BIN = 10
-COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""The shares of items that are decided at most, the most certain first."""
 
 
 class ReliabilityBin(Struct, frozen=True):
@@ -44,15 +43,6 @@ class ReliabilityBin(Struct, frozen=True):
     low: float
     high: float
     """of the share"""
-
-
-class CoverageRisk(Struct, frozen=True):
-    """The share of wrong decisions where only the most certain items are decided."""
-
-    coverage: float
-    least: float
-    """the least certainty among them"""
-    risk: Estimate
 
 
 class Probabilities(Struct, frozen=True):
@@ -142,7 +132,7 @@ def probability_quality(
         mean_interval(rest.tolist(), groups, name="refinement part of the Brier score"),
         _auroc(p, y, codes, unit, cautions),
         tuple(_bins(p, y, gaps.place, codes)),
-        tuple(_risks(sure, missed, groups)),
+        tuple(risks_at_coverages(sure, missed, groups)),
     )
 
 
@@ -306,21 +296,3 @@ def _bins(p: Floats, y: Floats, place: Codes, codes: Codes) -> list[ReliabilityB
             ReliabilityBin(len(rows), float(p[rows].mean()), float(y[rows].mean()), ends.low, ends.high)
         )
     return bins
-
-
-def _risks(sure: Floats, missed: Floats, groups: Sequence[Hashable] | None) -> list[CoverageRisk]:
-    import numpy as np
-
-    order = np.argsort(-sure, kind="stable")
-    risks = []
-    for coverage in COVERAGES:
-        rows = order[: max(1, math.ceil(coverage * len(sure)))]
-        chosen = None if groups is None else [groups[row] for row in rows.tolist()]
-        risk = mean_interval(
-            missed[rows].astype(np.float64).tolist(),
-            chosen,
-            limits=(0.0, 1.0),
-            name=f"error at coverage {coverage:g}",
-        )
-        risks.append(CoverageRisk(coverage, float(sure[rows[-1]]), risk))
-    return risks
