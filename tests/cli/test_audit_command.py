@@ -83,3 +83,21 @@ def test_a_bad_flag_is_an_error_of_the_user(scores: Path, flags: tuple[str, ...]
 def test_nothing_to_audit_is_an_error_of_the_user(scores: Path, tmp_path: Path) -> None:
     assert adjudge("audit", "--store", tmp_path / "none.db").code == 2
     assert adjudge("audit", scores, "--scores", scores).code == 2
+
+
+def test_the_first_screen_says_which_orders_cannot_be_compared(tmp_path: Path) -> None:
+    rows = ["item,order,choice,pair", *(f"{k},{order},a,{k}-{order if k < 7 else ''}" for k in range(9)
+            for order in ("ab", "ba"))]  # fmt: skip
+    path = tmp_path / "orders.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert "7 of 9 pairs show different responses in the two orders" in adjudge("audit", "--scores", path).out
+    one_order = tmp_path / "one.csv"
+    one_order.write_text("item,order,choice\n1,ab,a\n2,ab,b\n", encoding="utf-8")
+    assert "no pair has a choice in both orders" in adjudge("audit", "--scores", one_order).out
+
+
+def test_no_tie_is_spoken_of_where_there_is_none(scores: Path) -> None:
+    probe = adjudge("audit", "--scores", scores, "--json").json["judges"]["j"]["criteria"]["score"]["probes"]
+    assert {probe["length"]["flips"]["method"], probe["tone"]["floor"]["method"]} == {
+        "share, Wilson interval"
+    }

@@ -178,3 +178,90 @@ def test_a_confidence_beyond_all_numbers_is_named_with_its_line(tmp_path: Path) 
     done = adjudge("cascade", "--scores", scores, "--labels", labels(tmp_path, 1))
     assert done.code == 2
     assert "line 1: confidence '1000" in done.err
+
+
+def classes(tmp_path: Path, names: list[object], label_names: list[object]) -> tuple[Path, Path]:
+    """Answers of one judge that are right on 180 of 200 items, and the labels."""
+    rng = random.Random(3)
+    rows: list[dict[str, object]] = []
+    people: list[dict[str, object]] = []
+    for k in range(200):
+        right = rng.randrange(len(names))
+        said = right if k % 10 else (right + 1) % len(names)
+        rows.append({"item": k, "judge": "j", "choice": names[said], "confidence": 1 if k % 10 else 0})
+        people.append({"item": k, "criterion": "choice", "rater": "r", "value": label_names[right]})
+    return write(tmp_path / "classes.jsonl", rows), write(tmp_path / "people.jsonl", people)
+
+
+@pytest.mark.parametrize(
+    ("names", "label_names"),
+    [
+        (["yes", "no", "unclear"], ["yes", "no", "unclear"]),
+        (["A", "B", "C", "D"], ["A", "B", "C", "D"]),
+        (["a", "b"], ["A", "B"]),
+        ([1, 2, 3], ["1", "2", "3"]),
+        (["1", "2", "3"], [1, 2, 3]),
+        ([True, False], [True, False]),
+        ([True, False], ["True", "False"]),
+        (["TRUE", "FALSE"], [True, False]),
+    ],
+    ids=str,
+)
+def test_a_class_is_the_same_however_it_is_written(
+    tmp_path: Path, names: list[object], label_names: list[object]
+) -> None:
+    answers, people = classes(tmp_path, names, label_names)
+    done = adjudge("cascade", "--scores", answers, "--labels", people, "--agree", "0.8", "--json")
+    assert done.code == 0, done.err
+    (stage,) = done.json["stages"]
+    assert (stage["agreement"]["value"], stage["agreement"]["n"]) == (0.9, 200)
+
+
+def test_judges_without_an_answer_or_a_confidence_are_counted(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": k, "judge": judge, "choice": None if k < failed else "a",
+        "confidence": None if failed <= k < failed + unsure else 0.9}
+        for judge, failed, unsure in (("cheap", 30, 0), ("dear", 0, 20))
+        for k in range(100)
+    ]  # fmt: skip
+    rows.append({"item": "more", "judge": "dear", "choice": "a", "confidence": 0.9})
+    answers = write(tmp_path / "scores.jsonl", rows)
+    people = write(
+        tmp_path / "people.jsonl", [{"item": k, "criterion": "choice", "value": "a"} for k in range(100)]
+    )
+    command = ("cascade", "--scores", answers, "--labels", people, "--agree", "0.8")
+    shown = adjudge(*command, "--json").json
+    assert [stage["decided"]["n_failed"] for stage in shown["stages"]] == [31, 0]
+    assert shown["notes"] == [
+        "No answer, of 101 items: cheap 31. A judge does not decide these items.",
+        "No confidence, of 101 items: dear 20. A judge does not decide these items.",
+    ]
+    assert shown["notes"][0] in adjudge(*command).out
+
+
+def test_the_criterion_of_the_scores_chooses_the_labels(tmp_path: Path) -> None:
+    people: list[dict[str, object]] = [
+        {"item": k, "criterion": name, "rater": "r", "value": value}
+        for k in range(100)
+        for name, value in (("tone", 1), ("helpful", 4))
+    ]
+    both: list[dict[str, object]] = [
+        {"item": k, "judge": "j", "criterion": name, "value": 4, "confidence": 0.9}
+        for k in range(100)
+        for name in ("helpful", "tone")
+    ]
+    label_file = write(tmp_path / "people.jsonl", people)
+    command = ("cascade", "--labels", label_file, "--agree", "0.8", "--within", "0", "--json", "--scores")
+    one = write(tmp_path / "one.jsonl", [row for row in both if row["criterion"] == "helpful"])
+    assert adjudge(*command, one).json["agreement"]["value"] == 1.0
+    several = write(tmp_path / "both.jsonl", both)
+    assert "several criteria (helpful, tone)" in adjudge(*command, several).err
+    assert adjudge(*command, several, "--criterion", "helpful").json["agreement"]["value"] == 1.0
+    assert adjudge(*command, several, "--criterion", "tone").json["holds"] is False
+
+
+def test_a_cascade_to_run_needs_runs(scores: Path, tmp_path: Path) -> None:
+    done = adjudge("cascade", "--scores", scores, "--labels", labels(tmp_path, 50), "-o", tmp_path / "c.toml")
+    assert done.code == 2
+    assert "needs runs" in done.err
+    assert not (tmp_path / "c.toml").exists()

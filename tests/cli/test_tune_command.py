@@ -182,3 +182,43 @@ def test_of_candidates_at_one_price_only_the_better_is_on_the_frontier(
     done = adjudge("tune", "--scores", alike, "--labels", labels, "--store", tmp_path / "s.db", "--json")
     assert done.json["prices"]["plain"] < done.json["prices"]["better"]
     assert done.json["frontier"] == ["better"]
+
+
+def test_classes_that_are_numbers_are_equal_or_not(tmp_path: Path) -> None:
+    rows = [{"item": k, "candidate": "c", "choice": 1 + (k % 3)} for k in range(60)]
+    people = [
+        {"item": k, "criterion": "choice", "rater": "r", "value": str(1 + (k + 1) % 3)} for k in range(60)
+    ]
+    done = adjudge(
+        "tune",
+        "--scores",
+        write(tmp_path / "s.jsonl", rows),
+        "--labels",
+        write(tmp_path / "l.jsonl", people),
+        "--store",
+        tmp_path / "s.db",
+        "--json",
+    )
+    assert done.json["search"]["c"]["value"] == 0.0
+
+
+def test_candidates_without_an_answer_are_counted(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"item": k, "candidate": name, "value": None if name == "old" and k % 4 == 0 else 3}
+        for name in ("old", "new")
+        for k in range(80)
+    ]
+    people: list[dict[str, object]] = [{"item": k, "criterion": "c", "value": 3} for k in range(80)]
+    done = adjudge(
+        "tune", "--scores", write(tmp_path / "s.jsonl", rows), "--labels",
+        write(tmp_path / "l.jsonl", people),
+        "--store", tmp_path / "s.db", "--json",
+    )  # fmt: skip
+    shown = done.json
+    n = shown["search"]["old"]["n_failed"]
+    assert n > 0
+    assert shown["search"]["old"]["value"] == 1 - n / 40
+    assert shown["search"]["new"]["n_failed"] == 0
+    assert shown["notes"] == [
+        f"No answer, of 40 labelled items of the search part: old {n}. Each counts as a disagreement."
+    ]

@@ -55,7 +55,13 @@ def cascade_command(
     check_share(risk, "--risk", "0.1")
     if within is not None and not (math.isfinite(within) and within >= 0):
         raise DataError(f"--within {within:g}: give a distance of 0 or more, in scale points: --within 0.5.")
-    if (scores is None) == (not runs) or (scores is not None and (labels is None or output is not None)):
+    if scores is not None and output is not None:
+        raise DataError(
+            f"-o {output}: a cascade for adjudge run --cascade needs runs, whose models and prompts are "
+            "known.\nLeave out -o, or give runs in place of --scores: adjudge cascade RUN_CHEAP RUN_DEAR "
+            "--labels FILE"
+        )
+    if (scores is None) == (not runs) or (scores is not None and labels is None):
         raise DataError(
             "Use: adjudge cascade RUN_CHEAP RUN_DEAR --labels FILE -o cascade.toml\n"
             "or, for answers from another tool: adjudge cascade --scores FILE --labels FILE --judges "
@@ -86,10 +92,16 @@ class _Settings(NamedTuple):
 
 def _of_scores(scores: Path, labels: Path, judges: str, settings: _Settings) -> Cascade:
     from ..analysis.cascade.thresholds import calibrated_cascade, judge_names
-    from ..data.judge_answers import read_judge_answers, read_labels_of_answers
+    from ..data.judge_answers import (
+        answers_about,
+        criterion_of_labels,
+        read_judge_answers,
+        read_labels_of_answers,
+    )
 
-    answers = read_judge_answers(scores, "judge")
+    answers = answers_about(read_judge_answers(scores, "judge"), settings.criterion)
     label_file = read_labels_of_answers(labels, answers)
+    settings = settings._replace(criterion=criterion_of_labels(label_file, answers, settings.criterion))
     named = tuple(name for name in (part.strip() for part in judges.split(",")) if name)
     return calibrated_cascade(answers, label_file.labels, judge_names(answers, named), **settings._asdict())
 

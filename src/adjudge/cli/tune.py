@@ -115,11 +115,17 @@ def tune_command(
 
 def _of_scores(scores: Path, labels: Path, store: Path, start: str | None, criterion: str | None) -> Tuning:
     from ..analysis.tune.winner import tuned
-    from ..data.judge_answers import read_judge_answers, read_labels_of_answers
+    from ..data.judge_answers import (
+        answers_about,
+        criterion_of_labels,
+        read_judge_answers,
+        read_labels_of_answers,
+    )
     from ..store import open_store
 
-    answers = read_judge_answers(scores, "candidate")
+    answers = answers_about(read_judge_answers(scores, "candidate"), criterion)
     label_file = read_labels_of_answers(labels, answers)
+    criterion = criterion_of_labels(label_file, answers, criterion)
     # Looks at the locked labels are counted in the store.
     with open_store(store) as opened:
         return tuned(

@@ -136,9 +136,10 @@ _LABEL_DEFAULTS = {"criterion": _NO_CRITERION, "rater": "rater"}
 def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, str]) -> Label | None:
     texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "criterion", "rater")}
     value: Any = row["value"]
-    named = classes.get(str(value).strip().casefold())
+    text = str(value).strip().casefold()
+    named = classes.get(text, text if text in CHOICES else None)
     number = None if named is not None else finite_number(value)
-    if number is None and named is None and value not in CHOICES:
+    if number is None and named is None:
         known = f", nor one of {', '.join(classes.values())}" if classes else ""
         problems.add(
             row_number, f"value '{value!s:.40}' is neither a number nor a, b or tie{known}. Correct it."

@@ -176,9 +176,12 @@ def corrected_share(
         kept = np.flatnonzero(is_labelled).tolist()
         alone = clustered_share(y[kept].tolist(), None if clusters is None else [clusters[i] for i in kept])
         if is_much_wider(estimate, alone):
-            method = alone.method.replace("share, a tie is half a win", "share of the labels")
+            method = f"share of the labels{alone.method.removeprefix('share').removeprefix(_TIES)}"
             estimate = structs.replace(alone, method=method, unit="label" if clusters is None else alone.unit)
     return structs.replace(estimate, n_failed=n_failed)
+
+
+_TIES = ", a tie is half a win"
 
 
 def _side(y: Floats, right: Floats, weights: Floats) -> tuple[float, float]:

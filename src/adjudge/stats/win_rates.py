@@ -81,7 +81,8 @@ def clustered_share(
         effective, z = _worth_of_clusters(values, rate, codes)
         cautions = few_groups(n_units)
     low, high = wilson_interval(rate, effective, z)
-    how = ", a tie is half a win, Wilson interval"
+    has_ties = bool(((values > 0) & (values < 1)).any())
+    how = (", a tie is half a win" if has_ties or unit == "game" else "") + ", Wilson interval"
     if effective > n * 1.005:
         how += f"; with their ties, {n} games are worth {effective:.3g} without"
     elif effective < n * 0.995:

@@ -14,7 +14,7 @@ from ...words import NO_VALUE, count, interval, names, number, percent, signed
 from .audit import Audit, AuditedCriterion, AuditedJudge, ProbeResult
 from .form_table import form_table
 from .verdict_words import verdict_text
-from .words import NO_RERUN, position_sentence
+from .words import NO_RERUN, other_answers_warnings, position_sentence
 
 KINDS: dict[ProbeKind, tuple[str, str, str]] = {
     "must_not_move": ("probe", "move it", "must not move the score"),
@@ -151,7 +151,9 @@ def _without_probes(judge: str, audited: AuditedJudge) -> Iterator[Section]:
     if ordinary:
         lines.append("This run has no probes: adjudge audit ITEMS judges its items under them.")
     if lines:
-        yield Section("Without probes" if ordinary else "Position", tuple(lines))
+        warnings = () if audited.position is None else other_answers_warnings(audited.position)
+        title = "Without probes" if ordinary else "Position"
+        yield Section(title, tuple(lines), notices=notices(warnings))
 
 
 def probe_answer(shift: Shift) -> str:

@@ -88,10 +88,26 @@ def _summary(judge: str, audited: AuditedJudge) -> Iterator[str]:
 
 def position_sentence(judge: str, position: PositionAudit) -> str:
     """How often the order of the responses left the choice as it was."""
+    if not position.n:
+        return (
+            f"{judge}: no pair has a choice in both orders, so position bias is not known. Judge each pair "
+            "in both orders (ab and ba)."
+        )
     verdict = {"moves": "position bias", "holds": "no position bias", "unclear": "not enough evidence"}
     return (
         f"{judge}: the same choice in both orders in {position.same} of "
         f"{count(position.n, 'pair')}; {verdict[position.verdict]}."
+    )
+
+
+def other_answers_warnings(position: PositionAudit) -> tuple[str, ...]:
+    """Pairs whose orders cannot be compared, because the responses are not the same."""
+    if not position.other_answers:
+        return ()
+    return (
+        f"{position.other_answers} of {count(position.n + position.failed, 'pair')} show "
+        "different responses in the two orders (column pair): their changed choices may come "
+        "from the responses instead of the order.",
     )
 
 
@@ -193,12 +209,6 @@ def _position(judge: str, position: PositionAudit) -> Section:
         str(position.failed),
         VERDICTS["must_not_move"][position.verdict],
     )
-    warnings = []
-    if position.other_answers:
-        warnings.append(
-            f"{position.other_answers} of {count(position.n + position.failed, 'pair')} show "
-            "different responses in the two orders (column pair): their changed choices may come "
-            "from the responses instead of the order."
-        )
+    warnings = other_answers_warnings(position)
     lines = ("Bias: (first in both - second in both) / n; 0 without position bias.",)
     return Section(f"Position bias: {judge}", lines, columns, (row,), notices=notices(warnings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
@@ -58,9 +58,9 @@ def calibrated_cascade(
     ]
     fit = fit_cascade(given, agree, risk, units)
     needed = fit.labels_needed
-    notes = _notes(people, set(items), fit)
+    notes = (*_notes(people, set(items), fit), *_undecided(rows, items))
     stages = tuple(
-        _stage(name, place, fit, units, given[place].agrees, prices[place])
+        _stage(name, place, fit, units, given[place].agrees, prices[place], n_failed(rows[name], items))
         for place, name in enumerate(judges)
     )
     known = [stage.price_per_1000 for stage in stages if stage.price_per_1000 is not None]
@@ -84,16 +84,16 @@ def calibrated_cascade(
 def _check_answers(answers: Sequence[JudgeAnswer], within: float | None) -> bool:
     """Whether the answers are choices or classes; an error where they cannot be compared with labels."""
     values = [row.answer for row in answers if row.answer is not None]
-    n_texts = sum(isinstance(value, str) for value in values)
-    if n_texts and within is not None:
+    is_choice = any(row.is_choice for row in answers)
+    if is_choice and within is not None:
         raise DataError("--within is for scores, and these answers are choices or classes. Leave it out.")
-    if not n_texts and within is None and any(value != int(value) for value in values):
+    if not is_choice and within is None and any(value != int(value) for value in values):
         raise DataError(
             "The answers are scores. Say how close to the label counts as agreement: --within 0.5."
         )
     if all(row.confidence is None for row in answers):
         raise DataError("No answer has a confidence. Add a column confidence: any number, larger is surer.")
-    return n_texts > 0
+    return is_choice
 
 
 def _answers_of(
@@ -136,6 +136,24 @@ def _notes(people: dict[str, float | str], items: set[str], fit: CascadeFit) -> 
     return tuple(notes)
 
 
+def n_failed(rows: Mapping[str, JudgeAnswer], items: Sequence[str]) -> int:
+    """Items without an answer of a judge: no row, or a failed judgment."""
+    return sum(item not in rows or rows[item].answer is None for item in items)
+
+
+def _undecided(rows: Mapping[str, Mapping[str, JudgeAnswer]], items: Sequence[str]) -> Iterator[str]:
+    """Items that a judge cannot decide, whatever the threshold."""
+    failed = {name: n_failed(mine, items) for name, mine in rows.items()}
+    unsure = {
+        name: sum(row.answer is not None and row.confidence is None for row in mine.values())
+        for name, mine in rows.items()
+    }
+    for what, counts in (("answer", failed), ("confidence", unsure)):
+        listed = ", ".join(f"{name} {n:,}" for name, n in counts.items() if n)
+        if listed:
+            yield f"No {what}, of {count(len(items), 'item')}: {listed}. A judge does not decide these items."
+
+
 def _stage(
     name: str,
     place: int,
@@ -143,6 +161,7 @@ def _stage(
     units: Sequence[Hashable] | None,
     agreed: Sequence[bool | None],
     price: float | None,
+    n_failed: int,
 ) -> Stage:
     """What one judge decides. A judge that never decides is not asked, and costs nothing."""
     mine = [at for at, decider in enumerate(fit.deciders) if decider == place and agreed[at] is not None]
@@ -156,7 +175,9 @@ def _stage(
     return Stage(
         name,
         stage.threshold,
-        _share([decider == place for decider in fit.deciders], units, "share decided"),
+        structs.replace(
+            _share([decider == place for decider in fit.deciders], units, "share decided"), n_failed=n_failed
+        ),
         agreement,
         None if price is None else 1000 * price * n_asked / n_items,
     )

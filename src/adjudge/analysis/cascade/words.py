@@ -79,10 +79,16 @@ def _answer(cascade: Cascade) -> Iterator[str]:
         )
 
 
+_MOST_PRACTICAL = 100_000
+"""More labels than anybody collects; the number itself is in the JSON."""
+
+
 def _needed(cascade: Cascade) -> str:
     """How many labels are needed, and how far so few can tell."""
     if cascade.labels_needed is None:
         return "the judges agree with people less than that, however sure they are."
+    if cascade.labels_needed > _MOST_PRACTICAL:
+        return "far more than is practical are needed."
     low, high = cascade.labels_needed_range or (cascade.labels_needed, None)
     most = "far more" if high is None else f"{high:,}"
     needed = f"about {cascade.labels_needed:,} are needed"

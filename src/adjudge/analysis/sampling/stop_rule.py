@@ -101,9 +101,9 @@ def _stop(
     limits = limits_of(table)
     if limits is None:
         raise DataError(
-            f'--stop "{rule.text}": {table.criterion} has no scale with two ends that people and '
-            "judge share, so no "
-            "rule holds at every look. Use --plan WIDTH instead."
+            f'--stop "{rule.text}": {table.criterion} has no known scale with two ends that people and '
+            "judge share, and without it no rule holds after every label. With --scores, name it: --scale "
+            "LOW,HIGH. Otherwise use --plan WIDTH instead."
         )
     if rule.kind == "mean" and not limits[0] < rule.value < limits[1]:
         raise DataError(

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from statistics import NormalDist, fmean
 
+from msgspec import structs
+
 from ...data.judge_answers import JudgeAnswer
 from ...errors import DataError
 from ...records import Estimate, Label
@@ -57,7 +59,7 @@ def tuned(
         raise DataError(
             f"--start {first}: no row has this candidate. The candidates are: {', '.join(names)}."
         )
-    is_choice = any(isinstance(answer.answer, str) for answer in answers)
+    is_choice = any(answer.is_choice or isinstance(answer.answer, str) for answer in answers)
     people = people_of(labels, criterion, is_choice=is_choice, mean=not is_choice)
     judged = {answer.item for answer in answers}
     known = {item: label for item, label in people.items() if item in judged}
@@ -69,12 +71,21 @@ def tuned(
     groups = first_by_item((answer.item, answer.group) for answer in answers)
     split = split_of(known, groups)
     split = split._replace(search=tuple(item for item in split.search if item not in left_out))
-    agreements = agreements_of(answers, known, names)
+    agreements = agreements_of(answers, known, names, is_choice=is_choice)
     prices = _prices(answers, names)
-    search = {name: _estimate(agreements[name], split.search, groups) for name in names}
+    failed = _failed(answers, split.search, names)
+    search = {
+        name: structs.replace(_estimate(agreements[name], split.search, groups), n_failed=failed[name])
+        for name in names
+    }
     winner = _winner(search, names, first, prices)
     unused = len(people) - len(known)
-    notes = (f"{count(unused, 'labelled item')} without scores: not used.",) if unused else ()
+    notes: tuple[str, ...] = ()
+    if unused:
+        notes = (f"{count(unused, 'labelled item')} without scores: not used.",)
+    if listed := ", ".join(f"{name} {n:,}" for name, n in failed.items() if n):
+        searched = count(len(split.search), "labelled item")
+        notes += (f"No answer, of {searched} of the search part: {listed}. Each counts as a disagreement.",)
     gain, looks, claim, needed, detectable = _tested(
         agreements, split, groups, first, winner, count_look, n_looks
     )
@@ -84,16 +95,26 @@ def tuned(
     )  # fmt: skip
 
 
+def _failed(answers: Sequence[JudgeAnswer], items: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+    """Candidate → items without an answer: no row, or a failed judgment."""
+    answered = {(answer.judge, answer.item) for answer in answers if answer.answer is not None}
+    return {name: sum((name, item) not in answered for item in items) for name in names}
+
+
 def agreements_of(
-    answers: Sequence[JudgeAnswer], people: Mapping[str, float | str], names: Sequence[str]
+    answers: Sequence[JudgeAnswer],
+    people: Mapping[str, float | str],
+    names: Sequence[str],
+    *,
+    is_choice: bool = False,
 ) -> dict[str, dict[str, float]]:
     """Choices and classes: 1 where equal. Scores: 1 - distance
     / range of labels and scores. A missing answer: 0.
     """
     rows = [answer for answer in answers if answer.item in people]
-    numbers = [
+    numbers = [] if is_choice else [
         value for value in (*(row.answer for row in rows), *people.values()) if isinstance(value, float | int)
-    ]
+    ]  # fmt: skip
     width = max(numbers) - min(numbers) if numbers else 0.0
     found: dict[str, dict[str, float]] = {name: dict.fromkeys(people, 0.0) for name in names}
     for row in rows:
