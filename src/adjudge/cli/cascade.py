@@ -51,22 +51,8 @@ def cascade_command(
     """Find the confidence at which each judge may decide, so that decided items agree with people."""
     from ..analysis.cascade.words import cascade_sections
 
-    check_share(agree, "--agree", "0.9")
-    check_share(risk, "--risk", "0.1")
-    if within is not None and not (math.isfinite(within) and within >= 0):
-        raise DataError(f"--within {within:g}: give a distance of 0 or more, in scale points: --within 0.5.")
-    if scores is not None and output is not None:
-        raise DataError(
-            f"-o {output}: a cascade for adjudge run --cascade needs runs, whose models and prompts are "
-            "known.\nLeave out -o, or give runs in place of --scores: adjudge cascade RUN_CHEAP RUN_DEAR "
-            "--labels FILE"
-        )
-    if (scores is None) == (not runs) or (scores is not None and labels is None):
-        raise DataError(
-            "Use: adjudge cascade RUN_CHEAP RUN_DEAR --labels FILE -o cascade.toml\n"
-            "or, for answers from another tool: adjudge cascade --scores FILE --labels FILE --judges "
-            "CHEAP,DEAR"
-        )
+    _check_flags(agree, risk, within)
+    _check_files(runs, scores, labels, output)
     settings = _Settings(agree, risk, within, criterion)
     cascade = (
         _of_runs(runs, labels, store, settings, output)
@@ -79,6 +65,32 @@ def cascade_command(
         print_sections(cascade_sections(cascade))
     if not cascade.holds:
         raise typer.Exit(NOT_ENOUGH_EVIDENCE)
+
+
+def _check_flags(agree: float, risk: float, within: float | None) -> None:
+    """An error where a number is out of its range."""
+    check_share(agree, "--agree", "0.9")
+    check_share(risk, "--risk", "0.1")
+    if within is not None and not (math.isfinite(within) and within >= 0):
+        raise DataError(f"--within {within:g}: give a distance of 0 or more, in scale points: --within 0.5.")
+
+
+def _check_files(
+    runs: list[str] | None, scores: Path | None, labels: Path | None, output: Path | None
+) -> None:
+    """An error where the files do not go together."""
+    if scores is not None and output is not None:
+        raise DataError(
+            f"-o {output}: a cascade for adjudge run --cascade needs runs, whose models and prompts are "
+            "known.\nLeave out -o, or give runs in place of --scores: adjudge cascade RUN_CHEAP RUN_DEAR "
+            "--labels FILE"
+        )
+    if (scores is None) == (not runs) or (scores is not None and labels is None):
+        raise DataError(
+            "Use: adjudge cascade RUN_CHEAP RUN_DEAR --labels FILE -o cascade.toml\n"
+            "or, for answers from another tool: adjudge cascade --scores FILE --labels FILE --judges "
+            "CHEAP,DEAR"
+        )
 
 
 class _Settings(NamedTuple):
