@@ -79,10 +79,11 @@ class Axis(Struct, frozen=True):
     reference: float | None = None
     is_whole: bool = False
     """whether only whole numbers exist on it, such as ranks"""
+    is_in_percent: bool = False
 
 
-SHARES = Axis(0.0, 1.0)
-WIN_RATES = Axis(0.0, 1.0, 0.5)
+SHARES = Axis(0.0, 1.0, is_in_percent=True)
+WIN_RATES = Axis(0.0, 1.0, 0.5, is_in_percent=True)
 CORRELATIONS = Axis(-1.0, 1.0, 0.0)
 
 
@@ -116,7 +117,9 @@ REMARK = "remark"
 """The name of a last column that says what limits the numbers of a row."""
 
 
-SectionKind = Literal["text", "criterion", "how_to_read", "flags", "moved", "ranks"]
+SectionKind = Literal[
+    "text", "criterion", "how_to_read", "flags", "moved", "ranks", "order", "people", "agreement"
+]
 """What a section is, for printers that show some in another way; its title is for readers alone.
 
 `criterion`: the first of those about one criterion.

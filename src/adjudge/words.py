@@ -64,13 +64,19 @@ def share(value: float) -> str:
     return with_minus(f"{value * 100:.{digits}f} %")
 
 
-def percent(estimate: Estimate | None) -> str:
+def signed_share(value: float) -> str:
+    """+31 %, and 0 % without a sign."""
+    return f"+{share(value)}" if value > 0 else share(value)
+
+
+def percent(estimate: Estimate | None, *, is_difference: bool = False) -> str:
     """62 % [55 %, 69 %], or a dash where it is undefined."""
     if estimate is None or estimate.value is None:
         return NO_VALUE
+    write = signed_share if is_difference else share
     if estimate.low is None or estimate.high is None:
-        return f"{share(estimate.value)} [{NO_VALUE}]"
-    return f"{share(estimate.value)} [{share(estimate.low)}, {share(estimate.high)}]"
+        return f"{write(estimate.value)} [{NO_VALUE}]"
+    return f"{write(estimate.value)} [{write(estimate.low)}, {write(estimate.high)}]"
 
 
 def interval_cell(

@@ -10,6 +10,7 @@ import pytest
 import adjudge
 from adjudge.records import Result, Scale
 from judged import FIVE, choice, cycle, judged_run, score
+from running import EXAMPLES
 from running import adjudge as command
 
 UNKNOWN = Scale(1.0, 5.0, "unknown", 1.0)
@@ -78,3 +79,23 @@ def test_what_may_have_caused_a_change_is_said(tmp_path: Path) -> None:
 
     assert "Do not mix scores of the two runs in one table." in printed("again")
     assert "Both the texts and the judge (protocol, model or settings) differ" in printed("v3")
+
+
+def test_win_rates_are_percentages_in_every_table_and_sentence(tmp_path: Path) -> None:
+    """As everywhere else: 72 %, not 0.722; differences too."""
+    outputs = [EXAMPLES / f"ranking/{name}.jsonl" for name in ("clear", "terse", "wordy")]
+    assert command("pair", *outputs, "-o", tmp_path / "pairs.jsonl").code == 0
+    for order in ("given", "both"):
+        made = command(
+            "run", tmp_path / "pairs.jsonl", "-p", "prometheus/pairwise", "--rubric",
+            EXAMPLES / "ranking/helpful.toml", "-m", f"replay:{EXAMPLES / 'ranking/replies.jsonl'}",
+            "--order", order, "--run", order, "--store", tmp_path / "a.db",
+        )  # fmt: skip
+        assert made.code in (0, 4), made.err
+    told = command("compare", "given", "both", "--full", "--store", tmp_path / "a.db").out
+    rows = [line for line in told.splitlines() if " vs " in line and "[" in line]
+    assert rows
+    assert all(line.count("%") >= 5 for line in rows), rows
+    rates = command("compare", "given", "both", "--json", "--store", tmp_path / "a.db").json
+    one = next(iter(next(iter(rates["criteria"].values()))["systems"].values()))
+    assert 0 <= one["first"]["value"] <= 1, "--json keeps the share"

@@ -39,7 +39,7 @@ def shown(browser: Browser, run: str) -> str:
 def test_an_audit_has_its_own_first_screen_and_no_ranking(browser: Browser) -> None:
     page = shown(browser, "audit")
     answer = re.findall(r'<h2 class="page-title" id="audit-1">(.*?)</h2>', page)
-    assert answer == ["0 of 2 probes move it · 0 of 1 injection succeed"]
+    assert answer == ["0 of 2 probes move it, 2 unclear · 0 of 1 injection succeed, 1 unclear"]
     text = re.sub(r"<[^>]+>", " ", page)
     # A folder in the command of the run may be called anything.
     assert not re.search(r"(?<!/)\b(Best|tied|leads?)\b", text)

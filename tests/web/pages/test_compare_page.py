@@ -229,6 +229,9 @@ def test_the_page_begins_with_whose_side_people_take(browser: Browser) -> None:
     # All but the finding, the systems and the items that moved is folded.
     folded = re.findall(r'<details class="drawer"><summary><h[23]>(?:<bdi>)?([^<]*)', page)
     assert {"Ranks of the systems", "Agreement between the runs", "How to read this"} <= set(folded)
+    heads = re.findall(r'<details class="drawer">(<summary>.*?</summary>)', page)
+    silent = [head for head in heads if "How to read" not in head and not re.search(r">[^<]*\d[^<]*<", head)]
+    assert silent == [], "every drawer says a number while it is closed"
 
 
 def test_the_numbers_of_the_page_are_those_of_the_command(browser: Browser) -> None:

@@ -46,9 +46,10 @@ class Fingerprint(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """8 of 10 probes move it."""
+        """8 of 10 probes move it, 2 unclear."""
         noun, verb, _ = KINDS[self.kind]
-        return f"{self.n_moving} of {count(len(self.shifts), noun)} {verb}"
+        unclear = f", {self.n_unclear} unclear" if self.n_unclear else ""
+        return f"{self.n_moving} of {count(len(self.shifts), noun)} {verb}{unclear}"
 
 
 def fingerprints_of(part: AuditedCriterion) -> tuple[Fingerprint, ...]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...sections import Section
-from ...words import NO_VALUE, interval, listed, number, p_text, short_name
+from ...words import NO_VALUE, listed, p_text, short_name
 from ..trust.words.first_screen import in_brief, short_system, warning_section
 from .comparison import Comparison, CriterionComparison, SystemComparison
-from .sentences import digits_of
+from .sentences import estimate_text, value_in_unit
 from .words import changes_line
 
 _MOST_CRITERIA = 4
@@ -82,14 +82,14 @@ def _largest_first(card: CriterionComparison) -> list[tuple[str, SystemCompariso
 def _row(
     name: str, system: str, one: SystemComparison, card: CriterionComparison, *, is_one: bool
 ) -> tuple[str, ...]:
-    digits = digits_of(card)
     means = [
-        NO_VALUE if mean.value is None else number(mean.value, digits) for mean in (one.first, one.second)
+        NO_VALUE if mean.value is None else value_in_unit(card, mean.value)
+        for mean in (one.first, one.second)
     ]
     return (
         short_system(system if is_one else f"{short_name(name)}, {system}"),
         *means,
-        interval(one.difference, digits, is_difference=True),
+        estimate_text(card, one.difference, is_difference=True),
         p_text(one.p_adjusted),
         f"{one.difference.n:,}",
     )

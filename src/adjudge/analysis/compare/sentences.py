@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...records import Estimate
 from ...stats import EquivalenceVerdict
-from ...words import count, interval, listed, names, number, p_text, share
+from ...words import count, interval, listed, names, number, p_text, percent, share
 from ..equivalence import equivalence_interval
 from .comparison import Comparison, CriterionComparison, SystemComparison, SystemOrder, SystemPair
 
@@ -63,6 +63,20 @@ def digits_of(card: CriterionComparison) -> int:
             else 3
         )
     return 2 if scale.high - scale.low >= 2 else 3
+
+
+def estimate_text(
+    card: CriterionComparison, estimate: Estimate | None, *, is_difference: bool = False
+) -> str:
+    """A mean or a difference of means; of choices, win rates in percent."""
+    if card.kind == "choices":
+        return percent(estimate, is_difference=is_difference)
+    return interval(estimate, digits_of(card), is_difference=is_difference)
+
+
+def value_in_unit(card: CriterionComparison, value: float) -> str:
+    """A number in the unit of the means."""
+    return share(value) if card.kind == "choices" else number(value, digits_of(card))
 
 
 def criterion_sentences(name: str, card: CriterionComparison, runs: Runs) -> tuple[str, ...]:
@@ -142,7 +156,7 @@ def _single(name: str, card: CriterionComparison, comparison: SystemComparison, 
             f"{items}{small}."
         )
     if comparison.is_left_to_failures and comparison.bounds is not None:
-        ends = [number(end, digits_of(card)) for end in (comparison.bounds.low, comparison.bounds.high)]
+        ends = [value_in_unit(card, end) for end in (comparison.bounds.low, comparison.bounds.high)]
         return (
             f"On {name}, a difference of {runs.second} and {runs.first} is not shown: failures could "
             f"explain it ({_numbers(card, comparison)} on {items} that both judged; {ends[0]} to "
@@ -165,7 +179,7 @@ def _single(name: str, card: CriterionComparison, comparison: SystemComparison, 
         return f"{text}."
     return (
         f"{text}. Smallest detectable difference (80 % power): "
-        f"{number(comparison.minimum_detectable, digits_of(card))}."
+        f"{value_in_unit(card, comparison.minimum_detectable)}."
     )
 
 
@@ -193,7 +207,7 @@ EQUIVALENCE_WORDS: dict[EquivalenceVerdict, str] = {
 
 
 def _numbers(card: CriterionComparison, comparison: SystemComparison) -> str:
-    return interval(comparison.difference, digits_of(card), is_difference=True)
+    return estimate_text(card, comparison.difference, is_difference=True)
 
 
 def _doubt(comparison: SystemComparison) -> str:
@@ -239,7 +253,7 @@ def _choices(name: str, card: CriterionComparison, runs: Runs) -> str:
         return f"{text}; no win rate differs significantly."
     most = max(shown, key=lambda system: abs(card.systems[system].difference.value or 0.0))
     comparison = card.systems[most]
-    rates = f"{interval(comparison.first)} in {runs.first}, {interval(comparison.second)} in {runs.second}"
+    rates = f"{percent(comparison.first)} in {runs.first}, {percent(comparison.second)} in {runs.second}"
     return (
         f"{text}; the win rate of {most.partition(' vs ')[0]} in {most} differs significantly: {rates}, "
         f"p {_p(comparison.p_adjusted)}."
@@ -374,8 +388,7 @@ def _failures(card: CriterionComparison, runs: Runs) -> str:
         bounded, key=lambda each: each[1].bounds.high - each[1].bounds.low if each[1].bounds else 0.0
     )
     assert comparison.bounds is not None
-    digits = digits_of(card)
-    span = f"{number(comparison.bounds.low, digits)} to {number(comparison.bounds.high, digits)}"
+    span = f"{value_in_unit(card, comparison.bounds.low)} to {value_in_unit(card, comparison.bounds.high)}"
     of = f" for {name}" if len(card.systems) > 1 else ""
     return f"{text}. Range of the mean difference{of} including failures: {span}."
 
@@ -408,7 +421,7 @@ def _levels(cards: Mapping[str, CriterionComparison], runs: Runs) -> str:
     name, system, comparison = max(shown, key=share_of_scale)
     of = f" for {system}" if len(cards[name].systems) > 1 else ""
     size = (
-        f"win rate {interval(comparison.difference, is_difference=True)}"
+        f"win rate {_numbers(cards[name], comparison)}"
         if cards[name].kind == "choices"
         else _size(cards[name], comparison, runs)
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ...records import Estimate
 from ...sections import (
-    SHARES,
     WIN_RATES,
     Axis,
     Column,
@@ -18,9 +17,9 @@ from ...sections import (
     how_to_read,
     notices,
 )
-from ...words import NO_VALUE, count, interval, number, p_text, short_name, signed
+from ...words import NO_VALUE, count, interval, p_text, percent, short_name, signed
 from .comparison import Change, Comparison, CriterionComparison, PeopleSide, SystemComparison, SystemOrder
-from .sentences import EQUIVALENCE_WORDS, digits_of
+from .sentences import EQUIVALENCE_WORDS, digits_of, estimate_text, value_in_unit
 
 MEANING = (
     "A difference is second − first, on the items that both runs judged. [low, high] is the 95 % "
@@ -92,13 +91,12 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         Column("unit", is_minor=True),
         "remark",
     )
-    digits = digits_of(card)
     legend = (
         f"Filled dot: {comparison.second}. Hollow dot: {comparison.first}. The number beside them is the "
         "difference."
     )
     rows = tuple(
-        _system(system, system_comparison, digits, "" if axis is None else legend)
+        _system(system, system_comparison, card, "" if axis is None else legend)
         for system, system_comparison in card.systems.items()
     )
     yield Section(
@@ -111,7 +109,7 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
         criterion=name,
     )
     if card.order is not None:
-        yield from _order_section(card.order, comparison, digits)
+        yield from _order_section(card.order, comparison, digits_of(card))
     if card.people is not None:
         yield _people(card, card.people, comparison)
     yield from _moved(card, comparison)
@@ -129,7 +127,7 @@ def _axis(card: CriterionComparison) -> Axis | None:
     if card.kind == "choices":
         return WIN_RATES
     if card.unit == "normalized":
-        return SHARES
+        return Axis(0.0, 1.0)
     scale = card.scales[0]
     return None if card.unit == "rank" else Axis() if scale is None else Axis(scale.low, scale.high)
 
@@ -186,6 +184,7 @@ def _people(card: CriterionComparison, people: PeopleSide, comparison: Compariso
     """Which run people agree with: the test of `trust --versus`, and on how many items which run is
     nearer."""
     result, test = people.pair.result, people.pair.mcnemar or people.pair.result.permutation
+    write = interval if card.kind == "scores" else percent
     statistic = "Spearman with people" if card.kind == "scores" else "exact agreement with people"
     lines: list[str | Sourced] = [Sourced(people.pair.sentence.text, people.pair.sentence.source)]
     if people.n_first + people.n_second + people.n_equal:
@@ -196,9 +195,9 @@ def _people(card: CriterionComparison, people: PeopleSide, comparison: Compariso
         )
     row = (
         statistic,
-        interval(result.first),
-        interval(result.second),
-        interval(result.difference),
+        write(result.first),
+        write(result.second),
+        write(result.difference, is_difference=True),
         p_text(test.p),
         str(result.difference.n),
         result.difference.reason or result.difference.caution or test.why,
@@ -212,15 +211,13 @@ def _people(card: CriterionComparison, people: PeopleSide, comparison: Compariso
         "n",
         "remark",
     )
-    return Section("Whose side people take", tuple(lines), columns, (row,), 3)
+    return Section("Whose side people take", tuple(lines), columns, (row,), 3, kind="people")
 
 
-def _system(name: str, comparison: SystemComparison, digits: int, legend: str) -> tuple[Value, ...]:
-    span = (
-        ""
-        if comparison.bounds is None
-        else f"{number(comparison.bounds.low, digits)} to {number(comparison.bounds.high, digits)}"
-    )
+def _system(
+    name: str, comparison: SystemComparison, card: CriterionComparison, legend: str
+) -> tuple[Value, ...]:
+    bounds, least = comparison.bounds, comparison.minimum_detectable
     doubt = (
         f"not significant after correction (uncorrected p {p_text(comparison.p)})"
         if comparison.is_doubtful
@@ -235,23 +232,23 @@ def _system(name: str, comparison: SystemComparison, digits: int, legend: str) -
     )
     return (
         name,
-        interval(comparison.first, digits),
-        interval(comparison.second, digits),
-        _difference(comparison, digits, legend),
+        estimate_text(card, comparison.first),
+        estimate_text(card, comparison.second),
+        _difference(comparison, card, legend),
         p_text(comparison.p_adjusted),
         str(comparison.difference.n),
         f"{failed[0]} / {failed[1]}",
-        NO_VALUE if comparison.minimum_detectable is None else number(comparison.minimum_detectable, digits),
-        span,
+        NO_VALUE if least is None else value_in_unit(card, least),
+        "" if bounds is None else f"{value_in_unit(card, bounds.low)} to {value_in_unit(card, bounds.high)}",
         "" if comparison.equivalence is None else EQUIVALENCE_WORDS[comparison.equivalence.verdict],
         comparison.difference.unit or NO_VALUE,
         remark,
     )
 
 
-def _difference(comparison: SystemComparison, digits: int, legend: str) -> Value:
+def _difference(comparison: SystemComparison, card: CriterionComparison, legend: str) -> Value:
     """The difference; HTML draws the means of both runs, joined by a line."""
-    text = interval(comparison.difference, digits, is_difference=True)
+    text = estimate_text(card, comparison.difference, is_difference=True)
     if not legend:
         return text
     marks = tuple(Mark(mean.value, mean.low, mean.high) for mean in (comparison.second, comparison.first))
@@ -269,7 +266,7 @@ def _agreement(card: CriterionComparison) -> Section:
     if card.order is not None:
         rows.append(_estimate("Kendall tau-b over systems", card.order.kendall))
     columns = ("statistic", "value [95 % CI]", "n", "failed", "excluded", "unit", "remark")
-    return Section("Agreement between the runs", (), columns, tuple(rows), 3)
+    return Section("Agreement between the runs", (), columns, tuple(rows), 3, kind="agreement")
 
 
 def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
@@ -306,4 +303,4 @@ def _order_section(order: SystemOrder, comparison: Comparison, digits: int) -> I
         *([f"{left} more pairs are in --json."] if left > 0 else []),
     )
     columns = ("systems", comparison.first, "p", comparison.second, "p", "significant in")
-    yield Section("Differences between systems", lines, columns, rows, 3)
+    yield Section("Differences between systems", lines, columns, rows, 3, kind="order")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...records import Estimate
-from ...words import count, interval, listed, number
+from ...words import count, interval, listed, number, short_name
 from ..run_view.run_facts import RunFacts
 from ..run_view.run_view import short_spec
 from .position_bias import order_effects
@@ -55,14 +55,16 @@ def panel_disagreement(summary: Summary) -> Iterator[Caution]:
             without = panel.judges[panel.stands_apart].alpha_without
             yield Caution(
                 "judge_apart",
-                f"On {criterion}, {panel.stands_apart} is an outlier: Krippendorff's alpha is "
-                f"{interval(without, 2)} without it and {interval(alpha, 2)} with it (n={alpha.n:,}).",
+                f"On {short_name(criterion)}, {panel.stands_apart} is an outlier: Krippendorff's alpha is "
+                f"{interval(without, 2)} without it and {interval(alpha, 2)} with it (n = {alpha.n:,}).",
             )
         elif alpha.value < _LITTLE_ALPHA:
             yield Caution(
                 "panel_disagrees",
-                f"On {criterion}, the judges agree poorly: Krippendorff's alpha "
-                f"{interval(alpha, 2)}, n={alpha.n:,}. Their {panel.pooled} hides this disagreement.",
+                f"On {short_name(criterion)}, the judges agree poorly: Krippendorff's alpha "
+                f"{interval(alpha, 2)}, n = {alpha.n:,}. Their {panel.pooled} hides this disagreement.",
+                criterion,
+                brief=f"The judges agree poorly (Krippendorff's alpha below {_LITTLE_ALPHA:g})",
             )
 
 

@@ -20,6 +20,7 @@ from ..brief.words import best_sentence
 from ..cascade.words import decided_text
 from ..rank.ranking import CriterionRanking, Ranking
 from ..trust.card import Card, CorrectedMean, CriterionCard, Recommendation, Use
+from ..trust.corrected_leaders import corrected_leaders
 from ..trust.recommendation import without_labels
 from ..trust.words.first_screen import (
     card_warnings,
@@ -320,6 +321,9 @@ def _answer(
         )  # fmt: skip
     judge, people = agreement_of(card)
     use = card.recommendation.use
+    is_ranked = line is not None and line.best is not None and any(one.corrected for one in systems)
+    leaders = corrected_leaders(card) if is_ranked else ()
+    best = leaders[0] if leaders else (line.best or "") if line is not None else ""
     return CriterionAnswer(
         name=short_name(name),
         protocol=card.protocol,
@@ -336,8 +340,8 @@ def _answer(
         agreement=judge if judge.value is not None else None,
         people=people,
         n_labelled=card.n_labelled,
-        best=(line.best or "") if line is not None else "",
-        is_lead=line is not None and not line.tied,
+        best=best,
+        is_lead=len(leaders) == 1 if leaders else line is not None and not line.tied,
         reviewed=_reviewed(line),
     )
 
@@ -362,7 +366,11 @@ def _systems(name: str, summary: Summary, card: CriterionCard | None) -> tuple[S
             answers.append(SystemAnswer(system, mean, cell, people, cell.n, cell.n_failed, possible=possible))
     scale = summary.criteria[name].scale
     direction = 1 if scale is None else scale.direction
-    return tuple(sorted(answers, key=lambda one: _place(one, direction)))
+    is_corrected = any(one.corrected is not None for one in answers)
+    # A judge's mean does not rank among corrected ones.
+    return tuple(
+        sorted(answers, key=lambda one: (is_corrected and one.corrected is None, *_place(one, direction)))
+    )
 
 
 def _shares(name: str, summary: Summary) -> Iterator[SystemAnswer]:

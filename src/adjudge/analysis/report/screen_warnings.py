@@ -78,7 +78,7 @@ def _few_labels(summary: Summary, card: Card | None) -> Iterator[ScreenWarning]:
     few = {
         short_name(name): about
         for name, about in (card.criteria if card is not None else {}).items()
-        if about.n_labelled < min(ENOUGH_LABELS, about.n_items)
+        if 0 < about.n_labelled < min(ENOUGH_LABELS, about.n_items)
     }
     if few:
         name, about = min(few.items(), key=lambda named: named[1].n_labelled)
@@ -116,10 +116,8 @@ def _grouped(cautions: Sequence[Caution]) -> str:
     """M20 fails more often, 6 % against 0.7 %, on 3 criteria."""
     first = cautions[0]
     if first.brief is UNSET:
-        more = (
-            f" (and {count(len(cautions) - 1, 'more like it', 'more like it')})" if len(cautions) > 1 else ""
-        )
-        return f"{in_brief(first.text)}{more}"
+        more = f" (and {len(cautions) - 1:,} more like it)" if len(cautions) > 1 else ""
+        return f"{in_brief(first.text).rstrip('.')}{more}."
     criteria = [short_name(one.criterion) for one in cautions if one.criterion is not UNSET]
     if len(criteria) < len(cautions):
         return f"{first.brief}."  # over all criteria together

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...sections import SHARES, Column, Section, Value, how_to_read, notices
+from ...sections import Axis, Column, Section, Value, how_to_read, notices
 from ...words import NO_VALUE, count, interval, interval_cell, number
 from .tuning import Tuning
 
@@ -26,7 +26,7 @@ def tune_sections(tuning: Tuning) -> Iterator[Section]:
     n_search = tuning.n_labels - tuning.locked.n
     columns = (
         "candidate",
-        Column("agreement [95 % CI]", axis=SHARES),
+        Column("agreement [95 % CI]", axis=Axis(0.0, 1.0)),
         "USD per 1,000",
         "role",
     )

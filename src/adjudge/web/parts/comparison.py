@@ -9,9 +9,9 @@ from msgspec import Struct, structs
 
 from ...analysis.compare.comparison import Comparison, CriterionComparison
 from ...analysis.compare.sentences import people_sentence
-from ...analysis.compare.words import compare_sections
+from ...analysis.compare.words import changes_line, compare_sections
 from ...sections import Notice
-from ...words import short_name
+from ...words import count, number, share, short_name
 from ..page_addresses import item_url
 from .charts.bars import BarPart, stacked
 from .charts.slope_chart import slopes
@@ -34,8 +34,9 @@ class CriterionParts(Struct, frozen=True):
     sections: tuple[SectionView, ...]
     """the systems in both runs, open"""
     moved: SectionView | None
-    folded: tuple[SectionView, ...]
-    """whose side people take, ranks, differences between systems, agreement between the runs"""
+    folded: tuple[tuple[SectionView, str], ...]
+    """whose side people take, ranks, differences between systems, agreement between the runs; each with its
+    number"""
 
 
 class ComparisonParts(Struct, frozen=True):
@@ -46,7 +47,8 @@ class ComparisonParts(Struct, frozen=True):
     title: str
     summary: tuple[str, ...]
     notices: tuple[Notice, ...]
-    notes: tuple[str, ...]
+    changes: str
+    """what differs between the runs themselves"""
     criteria: tuple[CriterionParts, ...]
     folded: tuple[SectionView, ...]
 
@@ -71,7 +73,7 @@ def comparison_parts(comparison: Comparison, places: Mapping[str, int] | None = 
         people or (summary[0] if summary else f"{comparison.first} and {comparison.second}"),
         summary if people else summary[1:],
         about.section.notices,
-        about.section.notes,
+        changes_line(comparison),
         tuple(
             _criterion_parts(name, card, several, comparison)
             for (name, card), several in zip(comparison.criteria.items(), by_criterion, strict=True)
@@ -104,8 +106,23 @@ def _criterion_parts(
         stacked(sides, f"{short_name(name)}: labels by the run they are nearer to") if sides else None,
         (main,),
         next((view for view in views if view.section.kind == "moved" and view.section.rows), None),
-        tuple(view for view in views[1:] if view.section.kind != "moved"),
+        tuple((view, _number(view, card)) for view in views[1:] if view.section.kind != "moved"),
     )
+
+
+def _number(view: SectionView, card: CriterionComparison) -> str:
+    """The number that a drawer says while it is closed."""
+    if view.section.kind == "ranks" and card.order is not None:
+        return f"{count(card.order.n_flipped, 'pair')} in another order"
+    if view.section.kind == "people" and card.people is not None:
+        return count(card.people.n, "labelled item")
+    if view.section.kind == "agreement" and card.agreement:
+        name, found = next(iter(card.agreement.items()))
+        if found.value is not None:
+            return (
+                f"Spearman {number(found.value)}" if name == "spearman" else f"{share(found.value)} the same"
+            )
+    return count(len(card.order.pairs), "pair") if view.section.kind == "order" and card.order else ""
 
 
 _LONGEST_NAME = 18

@@ -19,7 +19,7 @@ from ...analysis.trust.card import Card
 from ...analysis.trust.words.first_screen import MOST_WARNINGS, USES
 from ...records import Estimate
 from ...sections import Mark
-from ...words import count, decimals, interval, number, percent, score_text, share
+from ...words import NO_VALUE, count, decimals, interval, number, percent, score_text, share
 from .charts.axis import Domain
 from .charts.svg import circle, line, rect, sign
 from .charts.systems_plot import CutAxis, PlotRow, axis_for, systems_plot
@@ -46,6 +46,8 @@ class MapView(Struct, frozen=True):
     agreement: str
     counted: str
     """what a cell counts"""
+    is_ordered: bool
+    """whether an answer can be higher than another"""
 
 
 class PanelView(Struct, frozen=True):
@@ -155,7 +157,7 @@ def _picture(about: CriterionAnswer, doors: Doors | None) -> Picture | None:
     door = Door(doors.run, about.protocol, about.criterion) if doors is not None else None
     rows = [_plot_row(system, about, door) for system in known[:MOST_SYSTEMS]]
     is_rate = about.kind == "choices"
-    axis = CutAxis(Domain(0.0, 1.0), is_of_shares=True) if is_rate else axis_for(rows, about.scale)
+    axis = CutAxis(Domain(0.0, 1.0, is_in_percent=True)) if is_rate else axis_for(rows, about.scale)
     is_of_labels = any(system.label for system in known)
     what = "Shares of labels" if is_of_labels else "Win rates" if is_rate else "Means"
     title = f"{what} of {count(len({system.name for system in known}), 'system')} on {about.name}"
@@ -169,8 +171,7 @@ def _picture(about: CriterionAnswer, doors: Doors | None) -> Picture | None:
 def _plot_row(system: SystemAnswer, about: CriterionAnswer, door: Door | None) -> PlotRow:
     is_rate = about.kind == "choices"
     digits = decimals(about.scale)
-    best = system.best_known
-    assert best is not None
+    best = system.corrected if about.is_corrected else system.judge
 
     def in_words(estimate: Estimate) -> str:
         return percent(estimate) if is_rate else interval(estimate, digits)
@@ -182,7 +183,10 @@ def _plot_row(system: SystemAnswer, about: CriterionAnswer, door: Door | None) -
     parts.append(", ".join(f"{name} {in_words(one)}" for name, one in known))
     failed = f", {system.n_failed} failed" if system.n_failed else ""
     parts.append(f"({count(system.n, 'pair' if is_rate and not system.label else 'item')}{failed})")
-    value = "–" if best.value is None else share(best.value) if is_rate else number(best.value, digits)
+    known_value = best.value if best is not None else None
+    value = (
+        NO_VALUE if known_value is None else share(known_value) if is_rate else number(known_value, digits)
+    )
     return PlotRow(
         name=name,
         corrected=_mark(system.corrected),
@@ -254,7 +258,7 @@ def _map(
         if confusion is None:
             return None
         table, counted = map_of_counts(confusion, is_ordered=about.kind == "scores"), "Ratings"
-    return MapView(table, _agreement(about), counted)
+    return MapView(table, _agreement(about), counted, about.kind == "scores")
 
 
 def _agreement(about: CriterionAnswer) -> str:

@@ -37,15 +37,35 @@ _RTL = re.compile(
 )
 
 
+_TOGETHER = re.compile(
+    r"\[[\d.,\s%+\u2212–]{1,24}\]"  # an interval
+    r"|[\d.,]+ %"
+    r"|\b[np] [=<] [\d.,]*\d"
+    r"|(?<!\S)[^\s\-/\\(),;:]{1,16}(?:-[^\s\-/\\(),;:]{1,16})+(?![^\s,;:)])"  # a name such as gpt-4, no path
+)
+"""What a line must not break within."""
+
+
 def with_bdi(text: str) -> Markup:
-    """A sentence with names in it: a right-to-left name gets a `bdi`
-    element, so that it cannot reorder the numbers beside it.
+    """A sentence with names in it: a right-to-left name gets a `bdi` element, so that it cannot reorder the
+    numbers beside it; a number stays on one line with its unit.
     """
     parts = []
     start = 0
     for match in _RTL.finditer(text):
-        parts.append(shown(text[start : match.start()]))
+        parts.append(_unbroken(text[start : match.start()]))
         parts.append(Markup("<bdi>{}</bdi>").format(shown(match[0])))
+        start = match.end()
+    parts.append(_unbroken(text[start:]))
+    return Markup("").join(parts)
+
+
+def _unbroken(text: str) -> Markup:
+    parts = []
+    start = 0
+    for match in _TOGETHER.finditer(text):
+        parts.append(shown(text[start : match.start()]))
+        parts.append(Markup('<span class="unbroken">{}</span>').format(shown(match[0])))
         start = match.end()
     parts.append(shown(text[start:]))
     return Markup("").join(parts)

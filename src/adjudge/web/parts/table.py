@@ -173,7 +173,7 @@ def _tracks(
             more = " hide-narrow" if has_main and is_interval else ""
             yield _pictures(column, values, names, f"pic {width}{more}", door, kind)
             if is_interval:
-                wide = _wide_css(max((len(cell_text(value)) for value in values), default=0))
+                wide = _wide_css(max((_width(cell_text(value)) for value in values), default=0))
                 yield _texts(column, values, f"num {'c-more c-interval' if has_main else 'c-value'}{wide}")
                 has_main = True
                 yield from later
@@ -198,8 +198,13 @@ def _text_css(column: Column, values: Sequence[Value]) -> str:
         return "wrap small muted remark"
     if not all(_NUMERIC.fullmatch(text) for text in texts):
         return "wrap c-more"
-    longest = max(map(len, (*texts, *column.name.split())))
+    longest = max(map(_width, (*texts, *column.name.split())))
     return "num c-n" if longest <= _SHORT else f"num c-more{_wide_css(longest, _USUAL_TEXT)}"
+
+
+def _width(text: str) -> int:
+    """The length of a number; a percent sign is nearly as wide as two digits."""
+    return len(text) + text.count("%")
 
 
 def _wide_css(longest: int, usual: int = _USUAL) -> str:
@@ -291,7 +296,7 @@ def _pictures(
 
 def _domain(axis: Axis, values: Sequence[float | None]) -> Domain:
     if axis.low is not None and axis.high is not None and axis.low < axis.high:
-        return Domain(float(axis.low), float(axis.high), axis.is_whole)
+        return Domain(float(axis.low), float(axis.high), axis.is_whole, axis.is_in_percent)
     return domain_of(None, values)
 
 

@@ -1,6 +1,7 @@
 """The trust map, judge × people: a table whose cells count items and open them.
 
-Blue where the judge is higher, violet where people are, grey where both say the same.
+Blue where the judge is higher, violet where people are, grey where both say the same. Choices have no order:
+all cells are grey.
 """
 
 from __future__ import annotations

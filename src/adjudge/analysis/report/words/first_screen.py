@@ -82,8 +82,9 @@ def _means(summary: Summary, cards: list[CriterionCard], most: int) -> _Table:
 
     def cell_text(system: str, name: str) -> str:
         about, cell = summary.criteria[name], summary.systems[system].get(name)
-        found = corrected.get((about.protocol, about.criterion), {}).get(system)
-        return interval(found if found is not None else cell, decimals(about.scale))
+        of_labels = corrected.get((about.protocol, about.criterion))
+        found = cell if of_labels is None else of_labels.get(system)
+        return NO_VALUE if found is None else interval(found, decimals(about.scale))
 
     def head(name: str) -> str:
         about = summary.criteria[name]

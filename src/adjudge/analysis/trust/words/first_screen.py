@@ -280,7 +280,8 @@ def card_warnings(card: Card, *, has_failures: bool = True, has_steps: bool = Tr
             *_failed_items(about),
             *_unknown_means(about),
             *filter(None, (not_beaten(about),)),
-            *about.notes,
+            # Without any label, the verdict says so.
+            *(about.notes if about.n_labelled else ()),
         ):
             # Warnings that begin alike differ in their numbers alone.
             grouped.setdefault(" ".join(text.split()[:3]), {})[titles[name]] = in_brief(text)

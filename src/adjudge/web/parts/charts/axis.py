@@ -9,7 +9,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ....records import Scale
-from ....words import with_minus
+from ....words import share, with_minus
 from .svg import chart, text
 
 _ROOM = 0.06
@@ -23,6 +23,7 @@ class Domain(Struct, frozen=True):
     high: float
     is_whole: bool = False
     """whether only whole numbers exist on it, counted from its low end"""
+    is_in_percent: bool = False
 
     def share(self, value: float) -> float:
         """The position of a value on the axis: 0 at the left end of the picture, 1 at the right.
@@ -79,11 +80,11 @@ def _step(least: float) -> float:
 
 def axis(domain: Domain) -> Markup:
     """The numbers of the axis, above the strips."""
-    tick_values = ticks(domain, 5)
+    write = share if domain.is_in_percent else tick_text
     parts = [
-        text(domain.along(tick), 12, tick_text(tick), "t-muted", anchor="middle") for tick in tick_values
+        text(domain.along(tick), 12, write(tick), "t-muted", anchor="middle") for tick in ticks(domain, 5)
     ]
-    return chart("100%", 16, f"axis from {tick_text(domain.low)} to {tick_text(domain.high)}", parts)
+    return chart("100%", 16, f"axis from {write(domain.low)} to {write(domain.high)}", parts)
 
 
 def axis_of_levels(levels: Sequence[float]) -> Markup:

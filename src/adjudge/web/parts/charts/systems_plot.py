@@ -62,8 +62,6 @@ class CutAxis(Struct, frozen=True):
     domain: Domain
     is_cut_low: bool = False
     is_cut_high: bool = False
-    is_of_shares: bool = False
-    """whether its numbers are written in percent"""
 
     @property
     def is_cut(self) -> bool:
@@ -112,7 +110,7 @@ def _frame(axis: CutAxis, height: float) -> Iterator[Markup]:
     for tick in ticks(axis.domain, 5):
         x = axis.along(tick)
         yield line(x, _HEAD - 4, x, height, "gridline")
-        words = share(tick) if axis.is_of_shares else tick_text(tick)
+        words = share(tick) if axis.domain.is_in_percent else tick_text(tick)
         yield text(x, 14, words, "t-muted", anchor="middle")
 
 
