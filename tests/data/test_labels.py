@@ -79,7 +79,7 @@ def test_scores_made_elsewhere_become_results_and_an_empty_one_a_failure(tmp_pat
         '{"item": 1, "system": "x", "criterion": "tact", "value": 4, "group": "g"}\n{"item": 2, '
         '"criterion": "tact", "value": null}\n{"item": 3, "criterion": "better", "value": "a"}\n'
     )
-    first, second, third = read_scores(write(tmp_path, rows, "scores.jsonl"))
+    first, second, third = read_scores(write(tmp_path, rows, "scores.jsonl")).results
     assert (first.item, first.system, first.group, first.value, first.status) == ("1", "x", "g", 4.0, "ok")
     assert (second.system, second.value, second.status, second.n_failed) == ("all", None, "unparsed", 1)
     assert (third.value, third.choice) == (None, "a")

@@ -222,7 +222,7 @@ def test_columns_of_labels_and_scores_can_be_mapped(tmp_path: Path) -> None:
     renames = {"item": "question_id", "value": "rating"}
     [label] = read_labels(path, renames).labels
     assert (label.item, label.value) == ("1", 4.0)
-    [result] = read_scores(path, renames)
+    [result] = read_scores(path, renames).results
     assert (result.item, result.criterion, result.value) == ("1", "score", 4.0)
     with pytest.raises(DataError, match="map value=ratting: no row has a column 'ratting'"):
         read_labels(path, {"item": "question_id", "value": "ratting"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
 import signal
 import sys
@@ -134,9 +133,6 @@ def carry_out(request: Request, quiet: bool, *, as_json: bool = False) -> tuple[
     # `kill` and closing the terminal stop a run as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    # A run makes many short-lived objects and few cycles. Collecting cycles at Python's default rate costs a
-    # twelfth of its CPU.
-    gc.set_threshold(50_000, 10, 10)
     watcher = ProgressWatcher(is_quiet=quiet)
     command = shlex.join(request.command)
     try:

@@ -226,8 +226,8 @@ def _card_of_scores(
 ) -> Card:
     """The card of scores that another tool made."""
     from ..analysis.trust.judge_card import judge_card
-    from ..analysis.trust.trust import view_of_scores, with_attributes
-    from ..data import items_of_scores, read_labels
+    from ..analysis.trust.trust import view_of_scores
+    from ..data import read_labels
 
     if files.labels is None:
         raise DataError("--scores needs labels to compare with. Give them with --labels FILE.")
@@ -235,9 +235,8 @@ def _card_of_scores(
         files.labels, files.renames_of("labels"), scales=_scale_of_labels(scale, settings)
     )
     renames = files.renames_of("scores")
-    view = view_of_scores(scores, label_file.labels, renames=renames, scale=scale, form=files.form)
-    items = items_of_scores(scores, renames, files.form)
-    view = with_attributes(view, items, label_file.labels, settings)
+    by = settings.get("by", ())
+    view = view_of_scores(scores, label_file.labels, renames=renames, scale=scale, form=files.form, by=by)
     return judge_card(view, label_file.labels, n_empty=label_file.n_empty, must_match=True, **settings)
 
 

@@ -16,7 +16,7 @@ from .messages import plain
 from .parquet_and_excel import frame_of, write_parquet
 from .probe_scores import OrderChoice, ProbeScore, read_probe_scores
 from .rubrics import read_rubric, rubric_of_labels
-from .scores import items_of_scores, read_scores
+from .scores import ScoreFile, items_of_scores, read_scores
 from .table import SUFFIXES, Problems, Table
 from .text_hash import shown_text, text_hash_on, text_hashes
 from .traces.read import FORMATS, Traces, read_traces
@@ -38,6 +38,7 @@ __all__ = [
     "ProbeScore",
     "Problems",
     "Row",
+    "ScoreFile",
     "Table",
     "Traces",
     "WrittenNumber",

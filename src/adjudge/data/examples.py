@@ -76,4 +76,4 @@ def _example(row: Row) -> Example:
     judgment, kind = str(row.pop("judgment")), row.pop("kind")
     for key in RESERVED:
         row.pop(key, None)
-    return Example(fields_of(row), judgment, cast(Literal["positive", "negative"], kind))
+    return Example(fields_of(row), judgment, cast("Literal['positive', 'negative']", kind))

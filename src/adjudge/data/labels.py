@@ -167,7 +167,7 @@ def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, 
         criterion=str(texts["criterion"]).removeprefix(_NO_CRITERION),
         rater=str(texts["rater"]),
         value=named if named is not None else number if number is not None else str(value),
-        subject=cast(Subject | None, subject),
+        subject=cast("Subject | None", subject),
         probability=inclusion,
         text_hash=None if row.get("text_hash") is None else str(row["text_hash"]).strip() or None,
     )

@@ -101,7 +101,7 @@ def _probe_score(row: Row, row_number: int, problems: Problems) -> ProbeScore | 
     return ProbeScore(
         item=str(texts["item"]),
         probe=str(texts["probe"]),
-        value=number if number is not None else cast(Literal["a", "b", "tie"] | None, value),
+        value=number if number is not None else cast("Literal['a', 'b', 'tie'] | None", value),
         criterion=_or_default(row, "criterion", "score"),
         judge=_or_default(row, "judge", "judge"),
         sample=_or_default(row, "sample", ""),
@@ -131,7 +131,7 @@ def _order_choice(row: Row, row_number: int, problems: Problems) -> OrderChoice 
     return OrderChoice(
         item=item,
         order=order,
-        choice=cast(Literal["a", "b", "tie"] | None, choice),
+        choice=cast("Literal['a', 'b', 'tie'] | None", choice),
         judge=_or_default(row, "judge", "judge"),
         sample=_or_default(row, "sample", ""),
         group=None if row.get("group") is None else str(row["group"]),

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
+from msgspec import Struct
+
 from ..errors import DataError
 from ..records import FieldValue, Item, Result
 from .items import RESERVED, renamed
@@ -22,13 +24,21 @@ _SCORE_NEEDS = ("item", "criterion", "value")
 SCORE_FORMATS = ("auto", "table", *PEERS)
 
 
+class ScoreFile(Struct, frozen=True):
+    """The scores of a file."""
+
+    results: tuple[Result, ...]
+    has_fields: bool
+    """whether it has other columns, by which agreement can be shown"""
+
+
 def read_scores(
     path: str | Path,
     renames: Mapping[str, str] | None = None,
     *,
     criterion: str = "score",
     form: str = "auto",
-) -> tuple[Result, ...]:
+) -> ScoreFile:
     """Scores made with another tool, as results; or one error that lists every problem.
 
     `criterion` is the name of the criterion where the file has no column for it.
@@ -59,7 +69,7 @@ def read_scores(
                 system=str(row.get("system") or "all"),
                 group=None if row.get("group") is None else str(row["group"]),
                 value=number,
-                choice=cast(Literal["a", "b", "tie"] | None, choice if number is None else None),
+                choice=cast("Literal['a', 'b', 'tie'] | None", choice if number is None else None),
                 n_samples=1,
                 n_failed=int(value is None),
             )
@@ -77,7 +87,8 @@ def read_scores(
         )
     if problems:
         raise problems.error()
-    return tuple(results)
+    has_fields = _peer(table, renames or {}, form) is not None or not columns.keys() <= {*_SCORE_COLUMNS}
+    return ScoreFile(tuple(results), has_fields)
 
 
 def _rows(

@@ -137,7 +137,7 @@ def sensible(array: Floats) -> Floats:
     return array
 
 
-def floats(values: Numbers) -> Floats:
+def floats(values: Numbers | Floats) -> Floats:
     """The values as an array; what is not a number is NaN."""
     import numpy as np
 

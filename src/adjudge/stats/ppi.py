@@ -150,8 +150,8 @@ class Corrected(Struct, frozen=True):
 
 
 def ppi_mean(
-    labels: Numbers,
-    scores: Numbers,
+    labels: Numbers | Floats,
+    scores: Numbers | Floats,
     *,
     clusters: Sequence[Hashable] | None = None,
     probabilities: Numbers | None = None,
@@ -298,7 +298,7 @@ def ppi_stratified(
     y, f = floats(labels), floats(scores)
     n_failed = _n_missing(f)
     flat = np.zeros(len(y))
-    settings = strata, None if is_finite else clusters
+    settings = label_codes(strata), None if is_finite or clusters is None else label_codes(clusters)
     heard = f if np.isnan(y).any() else flat
     corrected, fitted = _by_strata(
         y, heard, "PPI++ mean", n_failed, limits, *settings, is_corrected=True, is_finite=is_finite
@@ -347,18 +347,18 @@ def _by_strata(
     name: str,
     n_failed: int,
     limits: tuple[float, float] | None,
-    strata: Sequence[Hashable],
-    clusters: Sequence[Hashable] | None,
+    strata: tuple[Codes, int],
+    clusters: tuple[Codes, int] | None,
     *,
     is_corrected: bool = False,
     is_unskewed: bool = True,
     is_finite: bool = False,
 ) -> tuple[Estimate, Fit | None]:
-    """One mean over strata, and the fit behind it."""
+    """One mean over strata, and the fit behind it; strata and clusters are codes, and how many there are."""
     import numpy as np
 
-    of_item, n_strata = label_codes(strata)
-    groups, n_groups = (None, 0) if clusters is None else label_codes(clusters)
+    of_item, n_strata = strata
+    groups, n_groups = clusters or (None, 0)
     counts = np.bincount(of_item[~np.isnan(y)], minlength=n_strata)
     n, n_thin = int(counts.sum()), int((counts < 2).sum())
     if n_strata == 0 or n_thin or n < n_strata + 2:
@@ -414,6 +414,6 @@ def mean_of(
     """The mean of what is there; what is not counts as failed."""
     import numpy as np
 
-    kept = np.flatnonzero(~np.isnan(values)).tolist()
-    of_kept = None if clusters is None else [clusters[i] for i in kept]
-    return mean_interval(values[kept].tolist(), of_kept, len(values) - len(kept), limits, name)
+    kept = np.flatnonzero(~np.isnan(values))
+    of_kept = None if clusters is None else [clusters[i] for i in kept.tolist()]
+    return mean_interval(values[kept], of_kept, len(values) - len(kept), limits, name)

@@ -70,8 +70,8 @@ def ppi_difference(
     ends = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
     if probabilities is None and bool((np.isnan(y) == np.isnan(g)).all()):
         paired = ppi_mean(
-            (y - g).tolist(),
-            (f - h).tolist(),
+            y - g,
+            f - h,
             clusters=clusters,
             limits=ends,
             name="PPI++ difference, paired",

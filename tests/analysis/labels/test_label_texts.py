@@ -275,12 +275,12 @@ def test_annotate_asks_again_for_an_item_whose_text_has_changed() -> None:
         store.put_labels(read_labels("labels.csv").labels, store.run("second"))
     rater = read_labels("labels.csv").labels[0].rater
     with open_session("adjudge.db", "second", n=N) as session:
-        assert session.progress(rater).n_done == N - 5
+        assert session.seen_by(rater).progress().n_done == N - 5
         for _ in range(5):
-            key = session.next_key(rater)
+            key = session.seen_by(rater).next_key()
             assert key is not None
             session.give(rater, key, 0, 3)
-        assert session.next_key(rater) is None
+        assert session.seen_by(rater).next_key() is None
     assert "another text" not in adjudge("report", "second").err
 
 

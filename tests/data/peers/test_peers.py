@@ -67,7 +67,7 @@ def test_samples_of_inspect_are_items_and_scores(form: str, tmp_path: Path) -> N
     assert roles == ["system", "user", "assistant", "tool", "assistant"]
     assert row["conversation"][2]["tool_calls"][0]["function"]["name"] == "opening_hours"
     assert row["conversation"][3]["name"] == "opening_hours"
-    found = values(read_scores(path))
+    found = values(read_scores(path).results)
     assert found["hours", "includes"] == 1.0  # C
     assert found["2 (2)", "includes"] == 0.0  # I
     assert (found["hours", "tone"], found["hours", "fact"]) == (4.0, 1.0)
@@ -81,7 +81,7 @@ def test_a_sample_without_a_score_is_a_failure_and_an_unknown_value_a_problem(tm
     third["scores"]["includes"]["value"] = float("nan")
     path = tmp_path / "log.json"
     path.write_text(json.dumps(whole))
-    failed = [row for row in read_scores(path) if row.value is None]
+    failed = [row for row in read_scores(path).results if row.value is None]
     assert len(failed) == 5
     assert {row.status for row in failed} == {"unparsed"}
     fourth["scores"]["includes"]["value"] = "mostly"
@@ -102,7 +102,7 @@ def test_outputs_of_promptfoo_are_items_and_scores(name: str) -> None:
     assert failed["system"].startswith("unreachable")
     assert failed["error"]
     assert "response" not in failed
-    found = values(read_scores(MADE / name))
+    found = values(read_scores(MADE / name).results)
     assert (found["0-0", "score"], found["0-0", "fact"], found["0-0", "polite"]) == (0.5, 1.0, 0.0)
     # An output that never came has failed on every metric of its test, and is no 0.
     assert [found["0-2", criterion] for criterion in ("score", "fact", "polite")] == [None, None, None]
@@ -133,7 +133,7 @@ def test_older_results_of_promptfoo_are_grouped_by_their_variables(is_wrapped: b
     rows = read_traces(path).rows
     assert [row["group"] for row in rows] == ["0", "1", "2", "0", "1", "2"]
     assert [row["response"] for row in rows[:2]] == ["Hi Ann", "Hi Bob"]
-    scores = read_scores(path)
+    scores = read_scores(path).results
     assert {row.group for row in scores} == {"0", "1", "2"}
     # A metric that a test does not have is no failure on it.
     assert Counter(row.criterion for row in scores) == {"score": 6, "tone": 4}
@@ -156,7 +156,7 @@ def test_samples_of_lm_eval_are_items_and_scores() -> None:
     row = traces.rows[0]
     assert (row["id"], row["task"], row["response"]) == ("0", f"Q: {QUESTION}\nA:", ANSWER)
     assert (row["reference"], row["q"]) == ("17:30", QUESTION)
-    assert values(read_scores(MADE / "lm_eval_desk.jsonl")) == {
+    assert values(read_scores(MADE / "lm_eval_desk.jsonl").results) == {
         ("0", "exact_match"): 0.0,
         ("1", "exact_match"): 0.0,
     }
@@ -168,7 +168,7 @@ def test_the_answer_of_a_multiple_choice_is_the_choice_with_the_largest_likeliho
     row = read_traces(MADE / "lm_eval_days.jsonl").rows[0]
     assert row["response"] == ("Friday", "Saturday")[likelihoods.index(max(likelihoods))]
     assert row["reference"] == "Friday"
-    assert set(values(read_scores(MADE / "lm_eval_days.jsonl"))) >= {("0", "acc"), ("0", "acc_norm")}
+    assert set(values(read_scores(MADE / "lm_eval_days.jsonl").results)) >= {("0", "acc"), ("0", "acc_norm")}
 
 
 def test_filters_of_lm_eval_are_criteria_of_one_item(tmp_path: Path) -> None:
@@ -176,13 +176,16 @@ def test_filters_of_lm_eval_are_criteria_of_one_item(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     path.write_text("\n".join(json.dumps({**line, "filter": name}) for name in ("strict", "flexible")))
     assert len(read_traces(path).rows) == 1
-    assert set(values(read_scores(path))) == {("0", "exact_match,strict"), ("0", "exact_match,flexible")}
+    assert set(values(read_scores(path).results)) == {
+        ("0", "exact_match,strict"),
+        ("0", "exact_match,flexible"),
+    }
 
 
 @pytest.mark.parametrize("name", ["inspect.json", "promptfoo.json", "promptfoo.jsonl", "lm_eval_desk.jsonl"])
 def test_items_and_scores_of_one_file_have_the_same_ids(name: str) -> None:
     assert {row["id"] for row in read_traces(MADE / name).rows} == {
-        row.item for row in read_scores(MADE / name)
+        row.item for row in read_scores(MADE / name).results
     }
 
 

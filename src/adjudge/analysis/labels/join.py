@@ -233,8 +233,13 @@ def _labelled_item(
     samples: tuple[float, ...],
     attributes: Mapping[str, float | str],
 ) -> LabelledItem:
-    ratings = tuple(labels[rater].value if rater in labels else None for rater in raters)
-    probabilities = {label.probability for label in labels.values()}
+    ratings: tuple[Answer | None, ...] = (None,) * len(raters)
+    label, probability = None, None
+    if labels:  # most items have none
+        ratings = tuple(labels[rater].value if rater in labels else None for rater in raters)
+        label = label_of([rating for rating in ratings if rating is not None])
+        probabilities = {one.probability for one in labels.values()}
+        probability = probabilities.pop() if len(probabilities) == 1 else None
     # The two responses of a pair are not independent.
     group = result.group if result.group is not None or result.subject is None else f"pair {result.item}"
     return LabelledItem(
@@ -246,8 +251,8 @@ def _labelled_item(
         status=result.status,
         answer=result.choice if result.choice is not None else result.value,
         ratings=ratings,
-        label=label_of([rating for rating in ratings if rating is not None]),
-        probability=probabilities.pop() if len(probabilities) == 1 else None,
+        label=label,
+        probability=probability,
         confidence=result.confidence,
         probabilities=result.probabilities,
         spread=result.spread,

@@ -16,7 +16,7 @@ def view_of_results(
     results: Iterable[Result], scales: Scales | None = None, name: str = "", *, with_tally: bool = True
 ) -> RunView:
     """A view of any results. A failed result has neither a value nor a choice: `kinds_of` decides its
-    kind. A comparison needs no tally."""
+    kind. A comparison and a card need no tally."""
     rows = tuple(result for result in results if not is_undefined(result))
     kinds = kinds_of(rows, scales or {})
     return RunView(name, rows, kinds, scales or {}, tally_of(rows, kinds) if with_tally else Tally())

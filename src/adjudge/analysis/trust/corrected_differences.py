@@ -42,10 +42,11 @@ def differences(table: LabelledTable, means: dict[str, CorrectedMean]) -> dict[s
     by_system = {system: entries for system, entries in entries_by_system(table).items() if system in means}
     n_pairs = math.comb(len(by_system), 2)
     n_labelled = {system: _n_labelled(entries) for system, entries in by_system.items()}
+    systems = {system: _System(entries) for system, entries in by_system.items()}
     corrected_differences = {}
     for first, second in _system_pairs(list(by_system), means):
         between = _between(means[first], means[second])
-        found = _difference(table, by_system[first], by_system[second], between)
+        found = _difference(table, systems[first], systems[second], between)
         df = (found or means[first]).n - 2
         if found is None:
             found = _independent(means[first], means[second])
@@ -61,8 +62,30 @@ def _between(first: CorrectedMean, second: CorrectedMean) -> float | None:
     return None if first.value is None or second.value is None else first.value - second.value
 
 
+class _System:
+    """The items of one system as columns, made once for all its differences."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = entries
+        self.by_group = {entry.row.group: entry for entry in entries if entry.row.group is not None}
+        """the last entry of each group"""
+        self.is_each_once = len(self.by_group) == len(entries)
+        self.labels = [entry.label for entry in entries]
+        self.scores = [entry.judge for entry in entries]
+        self.drawn = probabilities_of(entries)
+
+    def on(self, groups: Sequence[str]) -> _System:
+        """The items of these groups, in their order."""
+        if self.is_each_once and list(self.by_group) == groups:
+            return self
+        return _System([self.by_group[group] for group in groups])
+
+
 def _difference(
-    table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry], between: float | None
+    table: LabelledTable,
+    first: _System,
+    second: _System,
+    between: float | None,
 ) -> CorrectedMean | None:
     """The difference of two systems by their common groups; none where they share none.
 
@@ -71,28 +94,20 @@ def _difference(
     the two means beside them, and where each judge of a panel has its own slope: two numbers of one page
     never contradict each other.
     """
-    sides = [
-        {entry.row.group: entry for entry in entries if entry.row.group is not None}
-        for entries in (first, second)
-    ]
-    shared = [group for group in sides[0] if group in sides[1]]
+    shared = [group for group in first.by_group if group in second.by_group]
     if not shared:
         return None
-    judges = _slopes_of(table, first), _slopes_of(table, second)
-    is_each_once = all(
-        len(side) == len(entries) for side, entries in zip(sides, (first, second), strict=True)
-    )
-    if is_each_once and len(shared) >= 3:
-        a, b = ([side[group] for group in shared] for side in sides)
-        found = _by_input(table, a, b)
-        if len(shared) < max(len(first), len(second)):
+    judges = _slopes_of(table, first.entries), _slopes_of(table, second.entries)
+    if first.is_each_once and second.is_each_once and len(shared) >= 3:
+        found = _by_input(table, first.on(shared), second.on(shared))
+        if len(shared) < max(len(first.entries), len(second.entries)):
             on = f"of the {len(shared):,} inputs that both answered; the means are of all of each system"
             return corrected_mean(structs.replace(found, corrected=with_caution(found.corrected, on)), table)
         if judges == ((), ()) and not _is_apart(found.corrected, between):
             return corrected_mean(found, table)
     found = difference_by_group(
-        _side(first),
-        _side(second),
+        _side(first.entries),
+        _side(second.entries),
         judges=judges,
         limits=limits_of(table),
         is_finite=table.about == "these-items",
@@ -100,14 +115,14 @@ def _difference(
     return None if _is_apart(found.corrected, between) else corrected_mean(found, table)
 
 
-def _by_input(table: LabelledTable, first: Sequence[Entry], second: Sequence[Entry]) -> Corrected:
+def _by_input(table: LabelledTable, first: _System, second: _System) -> Corrected:
     """The difference of two systems on the same inputs, in the same order."""
-    drawn = probabilities_of(first), probabilities_of(second)
+    drawn = first.drawn, second.drawn
     return ppi_difference(
-        [entry.label for entry in first],
-        [entry.judge for entry in first],
-        [entry.label for entry in second],
-        [entry.judge for entry in second],
+        first.labels,
+        first.scores,
+        second.labels,
+        second.scores,
         probabilities=None if drawn == (None, None) else drawn,
         limits=limits_of(table),
         is_finite=table.about == "these-items",

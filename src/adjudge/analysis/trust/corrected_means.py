@@ -19,9 +19,10 @@ from .estimates import undefined_items
 from .words.sentences import OF_SYSTEMS
 
 
-def bias(table: LabelledTable) -> Estimate:
-    """Judge - people over all items, weighted by the design
-    of the draw. Above 0 the judge's scores are higher.
+def bias(table: LabelledTable, pooled: CorrectedMean | None = None) -> Estimate:
+    """Judge - people over all items, weighted by the design of the draw: above 0 the judge is higher.
+
+    `pooled` is the corrected mean over all systems, where it is known already: it rests on the same bias.
     """
     rows = table.labelled()
     if not table.is_same_scale:
@@ -31,7 +32,8 @@ def bias(table: LabelledTable) -> Estimate:
     n_failed = sum(row.answer is None for row in rows)
     if n_failed == len(rows):
         return undefined_items("no item has both a score and a label", 0, n_failed)
-    overall = structs.replace(within(_over_all_systems(table).bias, gap_limits(table)), n_failed=n_failed)
+    found = pooled.bias if pooled is not None else within(_over_all_systems(table).bias, gap_limits(table))
+    overall = structs.replace(found, n_failed=n_failed)
     by_system = entries_by_system(table)
     unknown = _without_labels(by_system)
     if not unknown or len(unknown) == len(by_system):

@@ -207,7 +207,7 @@ def _criterion(
     # Reviewers see the judge's answer and pick disagreements, which can only raise agreement: it stays that
     # with the labels as people gave them. The sample behind the means is the same with either label.
     settled, tally = with_reviews(table, reviews)
-    means = _corrected_after_review(table, settled)
+    means, pooled = _corrected_after_review(table, settled), pooled_mean(settled)
     human_ceiling = ceiling(table, resampling) if is_scores else ceiling_of_choices(table)
     test = alternative_annotator_test(table, epsilon, resampling.seed)
     severity = severities(table)
@@ -232,9 +232,9 @@ def _criterion(
         pairwise=pairwise(table, resampling.seed) if is_scores else None,
         ceiling=human_ceiling,
         alt_test=test,
-        bias=bias(settled),
+        bias=bias(settled, pooled),
         corrected=means,
-        pooled=pooled_mean(settled),
+        pooled=pooled,
         differences=differences(settled, means),
         pass_share=pass_shares(settled),
         calibration=calibration(table, resampling.seed),

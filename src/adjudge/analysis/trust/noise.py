@@ -44,7 +44,9 @@ def noise_of(tables: Iterable[LabelledTable]) -> dict[str, dict[str, Noise]]:
 
 
 def _scores(tables: Sequence[LabelledTable]) -> list[_Answer]:
-    """Every sample of every judge and prompt."""
+    """Every sample of every judge and prompt; nothing where each item was scored once."""
+    if len(tables) == 1 and all(len(row.samples) < 2 for row in tables[0].rows):
+        return []
     return [
         _Answer(value, f"{row.item} {row.subject}", row.system, factors)
         for table in tables

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from msgspec import structs
 
-from ...data import read_labels, read_scores
+from ...data import items_of_scores, read_labels, read_scores
 from ...data.label_scales import Ends
 from ...data.labels import LabelFile
 from ...engine import Run
@@ -108,19 +108,22 @@ def view_of_scores(
     renames: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     form: str = "auto",
+    by: Sequence[str] = (),
 ) -> RunView:
-    """The view of scores made with another tool, in the form `form`.
+    """The view of scores made with another tool, in the form `form`, with the fields `by`.
 
     `scale` is the scale of the scores, higher is better. Scores and labels that both name no criterion, or
     one of them one, are about the same one.
     """
     named = {label.criterion for label in labels if label.criterion}
     only = named.pop() if len(named) == 1 else "score"
-    results = read_scores(path, renames, criterion=only, form=form)
-    scales = (
-        None if scale is None else dict.fromkeys((row.criterion for row in results), Scale(*scale, scale[1]))
-    )
-    return view_of_results(results, by_criterion(scales), name=Path(path).name)
+    file = read_scores(path, renames, criterion=only, form=form)
+    criteria = {row.criterion for row in file.results}
+    scales = None if scale is None else dict.fromkeys(criteria, Scale(*scale, scale[1]))
+    view = view_of_results(file.results, by_criterion(scales), name=Path(path).name, with_tally=False)
+    if not file.has_fields:
+        return view
+    return with_attributes(view, items_of_scores(path, renames, form), labels, by)
 
 
 def views_of_judges(store: Store, names: Sequence[str]) -> list[RunView]:
@@ -175,7 +178,9 @@ def card_of_views(
             f"adjudge sample {name} -n 50 -o labels.csv"
         )
     views = [
-        with_attributes(view, items_to_read(store, view.run, view, labels.labels), labels.labels, settings)
+        with_attributes(
+            view, items_to_read(store, view.run, view, labels.labels), labels.labels, settings.get("by", ())
+        )
         if view.run
         else view
         for view in views
@@ -203,11 +208,11 @@ def items_to_read(store: Store, run: RunRow, view: RunView, labels: Sequence[Lab
 
 
 def with_attributes(
-    view: RunView, items: Iterable[Item], labels: Sequence[Label], settings: CardSettings
+    view: RunView, items: Iterable[Item], labels: Sequence[Label], by: Sequence[str] = ()
 ) -> RunView:
     """The view with what the card reads of the items: fields, lengths, and the texts of labelled ones."""
     wanted = with_text([label.item for label in labels])
-    attributes, texts = attributes_and_texts(items, settings.get("by", ()), wanted)
+    attributes, texts = attributes_and_texts(items, by, wanted)
     return structs.replace(view, attributes=attributes, texts=texts)
 
 
