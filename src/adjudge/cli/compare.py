@@ -50,10 +50,10 @@ def compare_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare two runs on the same items (two prompts, judges or versions): does the conclusion change?"""
+    from ..analysis.about import check_about
     from ..analysis.compare.compare import compare_views
     from ..analysis.labels.judged_texts import other_texts_note
     from ..analysis.run_view.tabulate import tabulate
-    from ..analysis.trust.judge_card import check_about
     from ..store import open_store
 
     check_about(about)

@@ -22,9 +22,9 @@ from .run_options import was_given
 from .terminal import ignore_broken_pipe, print_json
 
 if TYPE_CHECKING:
+    from ..analysis.about import About
     from ..analysis.gate.gate_report import GateReport
     from ..analysis.gate.rules import Rules
-    from ..analysis.labels.labelled import About
 
 
 @takes_gate_options
@@ -66,10 +66,10 @@ def gate_command(
     """Compare a run with thresholds or a baseline. Exit 0 pass, 1
     fail, 3 not enough evidence, 4 the judge failed too often.
     """
+    from ..analysis.about import check_about
     from ..analysis.gate.first_screen import gate_screen
     from ..analysis.gate.rules import make_rules
     from ..analysis.gate.words import gate_sections
-    from ..analysis.trust.judge_card import check_about
 
     check_one_baseline(flags["baseline"], baseline_or_create, flags["baseline_store"])
     file = read_confirmed(config, for_gate=True)

@@ -14,7 +14,7 @@ from .options import ABOUT, AS_JSON, FULL, RUN, STORE
 from .terminal import print_json
 
 if TYPE_CHECKING:
-    from ..analysis.labels.labelled import About
+    from ..analysis.about import About
     from ..analysis.run_view.run_view import RunView
     from ..data import LabelFile
     from ..sections import Section
@@ -39,7 +39,7 @@ def report_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Show scores by system and criterion, with intervals, failures and warnings."""
-    from ..analysis.trust.judge_card import check_about
+    from ..analysis.about import check_about
 
     check_about(about)
     if html is not None:

@@ -18,7 +18,7 @@ from .terminal import print_json
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..analysis.labels.labelled import About
+    from ..analysis.about import About
     from ..analysis.trust.card import Card
     from ..analysis.trust.trust import CardSettings
     from ..data import LabelScales
@@ -102,7 +102,7 @@ def trust_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Show the judge card: agreement with people, and means corrected with human labels."""
-    from ..analysis.trust.judge_card import check_about
+    from ..analysis.about import check_about
     from ..analysis.trust.trust import with_checked
     from ..analysis.trust.words.card import trust_sections
     from ..analysis.trust.words.first_screen import trust_screen

@@ -12,10 +12,10 @@ from pathlib import Path
 from markupsafe import Markup
 from msgspec import structs
 
+from ..analysis.about import About
 from ..analysis.item_view.item_view import item_view
 from ..analysis.item_view.views import ItemView
 from ..analysis.labels.belonging import check_belong
-from ..analysis.labels.labelled import About
 from ..analysis.labels.read import read_labels_for
 from ..analysis.rank.rank import has_logprobs
 from ..analysis.report.report import about_these_items, summarise

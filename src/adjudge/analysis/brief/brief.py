@@ -11,8 +11,8 @@ from ...errors import DataError
 from ...records import Estimate
 from ...store import Store
 from ...words import short_name
+from ..about import About
 from ..labels.judged_texts import labels_of_run
-from ..labels.labelled import About
 from ..labels.reviews import ReviewTally
 from ..rank.by_means import leaders_of
 from ..rank.rank import rank_view

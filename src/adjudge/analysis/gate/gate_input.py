@@ -13,10 +13,10 @@ from ...records import Label, Protocol
 from ...results.manifest import protocols_of
 from ...stats import n_distinct
 from ...store import RunRow, Store
+from ..about import About
 from ..compare.same_input import same_inputs, with_ids
 from ..labels.join import join
 from ..labels.judged_texts import labels_of_run, other_texts_note
-from ..labels.labelled import About
 from ..labels.read import read_labels_of
 from ..run_view.panel import pooled_over_models
 from ..run_view.run_view import RunView

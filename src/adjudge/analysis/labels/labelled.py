@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
 
 from msgspec import Struct, structs
 
 from ...records import Scale, Status, Subject
 from ...results.combine import Kind
+from ..about import About
 from ..run_view.result_facts import as_number, cluster_of
 
 Answer = float | str
@@ -71,12 +71,6 @@ class Entry(Struct, frozen=True, gc=False):
         """The score of one judge of a panel."""
         score = self.row.by_judge.get(judge)
         return 1 - score if score is not None and self.is_second else score
-
-
-About = Literal["new-inputs", "these-items"]
-"""What a number is about: inputs like these, known through the
-groups; or these items, of which the labels are a sample.
-"""
 
 
 class LabelledTable(Struct, frozen=True, dict=True):

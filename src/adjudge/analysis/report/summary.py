@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ...records import ElementSummary, Estimate, Estimator, Scale
 from ...stats import Bounds, PositionBias, Spread
-from ..labels.labelled import About
+from ..about import About
 from ..trust.card import Recommendation
 
 CautionKind = Literal[

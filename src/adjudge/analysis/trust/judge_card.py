@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import get_args
 
 from msgspec import structs
 
 from ...data.label_scales import Ends
-from ...errors import DataError
 from ...records import Label, Review
 from ...stats import Resample, wilson
 from ...stats.alt_test import EPSILON
 from ...stats.arrays import undefined
 from ...stats.resample import N_RESAMPLES
 from ...words import count
-from ..about import about_note
+from ..about import About, about_note, check_about
 from ..labels.join import join, with_criterion
-from ..labels.labelled import About, LabelledTable
+from ..labels.labelled import LabelledTable
 from ..labels.other_scale import rescaled, rescaled_reviews
 from ..labels.reviews import ReviewTally, with_reviews
 from ..labels.unusable_labels import check_matches, unknown_criteria_note
@@ -169,17 +167,6 @@ def _scale_note(label_scale: Ends | None) -> tuple[str, ...]:
         f"The scores are rescaled to the scale of the labels, {low:g} to {high:g}: so are all means and "
         f"biases.",
     )
-
-
-def check_about(about: str, resample: Resample = "inputs") -> None:
-    """An error where `about` is unknown, or contradicts the resampling."""
-    if about not in get_args(About):
-        raise DataError(f"--about {about}: choose new-inputs or these-items.")
-    if about == "these-items" and resample != "inputs":
-        raise DataError(
-            f"--about these-items says nothing of new systems, so --resample {resample} cannot go "
-            "with it. Leave one out."
-        )
 
 
 def _notes(labels: Sequence[Label], judged: set[str], n_empty: int) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from ...stats import Resample
 from ...store import RunRow, Store, open_store
 from ...store.browsing import items_at
 from ...words import count
+from ..about import About
 from ..labels.judged_texts import of_judged_texts, other_texts_note
-from ..labels.labelled import About
 from ..labels.read import label_scales, labels_of_runs, read_labels_for
 from ..labels.unusable_labels import check_scales
 from ..run_view.attributes import attributes_and_texts

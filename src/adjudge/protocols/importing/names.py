@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from .found import FoundPrompt
+from .found_prompt import FoundPrompt
 
 _LAYOUT_WORDS = {
     "prompt", "prompts", "template", "templates", "the", "a", "an", "msg", "message", "user", "human",

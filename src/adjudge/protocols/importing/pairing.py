@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from .found import FoundPrompt, is_part, is_system
+from .found_prompt import FoundPrompt, is_part, is_system
 from .names import folder_names
 
 _ROLE_WORDS = {

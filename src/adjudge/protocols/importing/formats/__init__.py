@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ....errors import DataError
 from ..document import Document
-from ..found import Facts, FoundPrompt, Search, is_prose
+from ..found_prompt import Facts, FoundPrompt, Search, is_prose
 from ..placeholders import templated_by_braces
 from .chat import has_messages, split_messages
 from .markdown import prompts_in_markdown

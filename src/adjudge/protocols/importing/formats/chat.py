@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..found import FoundPrompt
+from ..found_prompt import FoundPrompt
 from ..placeholders import part_of
 
 _ROLE = r"(system|user|assistant|human|ai|developer|model|ipython|tool)"

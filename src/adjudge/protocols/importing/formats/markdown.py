@@ -13,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..found import MIN_PLAIN, FoundPrompt, Search, has_judge_words, is_prompt_name, is_prose, length_of
+from ..found_prompt import (
+    MIN_PLAIN,
+    FoundPrompt,
+    Search,
+    has_judge_words,
+    is_prompt_name,
+    is_prose,
+    length_of,
+)
 from ..placeholders import Template, templated, templated_by_braces
 from .python import KEPT_BRACES, prompts_in_python, syntax_tree
 

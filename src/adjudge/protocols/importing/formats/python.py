@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....errors import DataError
-from ..found import (
+from ..found_prompt import (
     MIN_LITERAL,
     MIN_PLAIN,
     MIN_UNANNOUNCED,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ....errors import DataError
 from ..document import Document
-from ..found import Facts, FoundPrompt, Search, has_judge_words, is_prompt_name, is_prose
+from ..found_prompt import Facts, FoundPrompt, Search, has_judge_words, is_prompt_name, is_prose
 from ..placeholders import templated, templated_by_braces
 
 USER_KEYS = (

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..found import (
+from ..found_prompt import (
     MIN_LITERAL,
     MIN_PLAIN,
     MIN_UNANNOUNCED,

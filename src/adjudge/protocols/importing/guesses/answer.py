@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...asked.choices import offered_choices
 from ...asked.format import asked_format
 from ...asked.verdicts import OfferedVerdicts, good_end, verdicts_behind, verdicts_in
-from ..found import Facts
+from ..found_prompt import Facts
 from .scale import ScaleGuess, guess_scale, scale_of_examples
 
 

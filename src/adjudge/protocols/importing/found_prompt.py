@@ -1,4 +1,4 @@
-"""What the search for prompts in a document comes back with, and what counts as a prompt."""
+"""A prompt that was found in a document, and what counts as one."""
 
 from __future__ import annotations
 
