@@ -45,6 +45,28 @@ def test_columns_are_not_proposed_where_none_is_missing_or_the_guess_is_not_enou
     assert "field 'task' is missing" in refused.err
 
 
+def test_a_second_init_and_a_missing_key_say_how_to_go_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    first = adjudge("init", data, "--yes")
+    assert first.code == 0
+    assert "! OPENAI_API_KEY is not set: set it, or name another model in the file" in first.err
+    again = adjudge("init", data, "--yes", "-m", "fake:text=Score: 4")
+    assert again.code == 2
+    assert "adjudge run NAME -m fake:text=Score: 4" in again.err
+    assert "or judge with another model" in adjudge("run", "data").err
+    assert adjudge("run", "data", "-m", "fake:text=Score: 4", "-q").code == 0
+    # There are two items, so no fifty can be labelled.
+    assert "Next: Label 2 items: adjudge annotate data" in adjudge("report", "data").out
+    assert "adjudge annotate data -n 30" in adjudge("trust", "data").err
+    assert (
+        "adjudge annotate data -n 30"
+        in adjudge("gate", "data", "--min", "helpfulness=3", "--labels", "store").err
+    )
+
+
 def test_a_judge_is_proposed_where_none_is_named_and_used_with_consent(data: Path) -> None:
     refused = adjudge("run", data, "-m", "fake:text=Score: 4", "-q")
     assert refused.code == 2

@@ -141,12 +141,27 @@ def test_the_ids_of_protocols_can_be_copied_from_the_list(tmp_path: Path, width:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_list_of_runs_cuts_neither_model_nor_date(judged: Path, width: int) -> None:
+def test_the_list_of_runs_is_a_table_and_cuts_nothing_that_it_shows(judged: Path, width: int) -> None:
     rows = adjudge("runs", "--json", "--store", judged / "adjudge.db").json
-    shown = "".join("".join(on_terminal(width, "runs", cwd=judged)).split())
+    lines = on_terminal(width, "runs", cwd=judged)
     for row in rows:
-        for text in (row["run"], row["started"], *row["protocols"], *row["models"]):
-            assert text in shown
+        (line,) = (line for line in lines if line.split()[:1] == [row["run"]])
+        for spec in row["models"]:
+            assert spec.rpartition("/")[2].removesuffix(".jsonl") in line
+        if width == 120:
+            assert row["started"][:16] in line
+            assert all(ref.partition("@")[0] in line for ref in row["protocols"])
+    assert (": protocols, started. --json has all." in " ".join(lines)) == (width == 80)
+
+
+def test_a_table_of_long_words_is_tall_and_not_a_list_of_records() -> None:
+    rows = [(f"model-{k}", " ".join(["A_LONG_VARIABLE_OF_A_PROVIDER"] * 6)) for k in range(3)]
+    lines = [text for text, _ in table_lines(("model", "needs"), rows, 80)]
+    assert not [line for line in lines if line.startswith(" model:")]
+    assert len([line for line in lines if line.startswith(" model-")]) == 3
+    assert max(map(n_columns, lines)) <= 80
+    narrow = [text for text, _ in table_lines(("model", "needs"), rows, 60)]
+    assert [line for line in narrow if line.startswith(" model: model-0")]
 
 
 def test_a_piped_table_has_one_line_for_each_row_however_wide_it_is() -> None:

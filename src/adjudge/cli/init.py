@@ -76,8 +76,10 @@ def init_command(
 ) -> None:
     """Write a run file for your data, and show the first prompt. Nothing is sent."""
     if config.exists():
+        other = f" To judge its runs with another model: adjudge run NAME -m {model}" if model else ""
         raise DataError(
-            f"{config} exists already, and nothing was written. Edit it, or name another with --config FILE."
+            f"{config} exists already, and nothing was written. Edit it, or name another with --config "
+            f"FILE.{other}"
         )
     file = data or _data_file(yes)
     columns = first_columns(file)
@@ -88,6 +90,8 @@ def init_command(
     _write(config, text)
     print_text(text)
     _show_first_prompt(config, plan)
+    if note := _missing_key(plan.model):
+        typer.echo(f"\n! {note}", err=True)
     where = "" if config == Path("adjudge.toml") else f" --config {config}"
     typer.echo(f"\nWrote {config}. Edit it, then run: adjudge run {plan.name}{where}", err=True)
 
@@ -182,6 +186,16 @@ def _check_model(spec: str, config: Path) -> None:
     from ..run_file.paths import model_path
 
     parse_model(ModelSettings(model=model_path(spec, config)))
+
+
+def _missing_key(model: str) -> str:
+    """What to do where the key of a proposed model is not set."""
+    key = next((key for key, spec in _MODELS if spec == model and not os.environ.get(key)), "")
+    if not key:
+        return ""
+    return (
+        f"{key} is not set: set it, or name another model in the file, such as http://localhost:8000/v1#NAME."
+    )
 
 
 def run_file_text(plan: FilePlan) -> str:

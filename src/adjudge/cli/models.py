@@ -30,7 +30,12 @@ def list_models(as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json([{"model": form, "needs": needs} for form, needs in forms()])
         return
-    print_table(("model", "needs"), forms())
+    # The forms of decision models are long: in a table of their own they leave room in the other one.
+    for head, is_decision in (("model", False), ("decision model", True)):
+        print_table(
+            (head, "needs"),
+            [form for form in forms() if form[0].startswith(("decisions", "systemone")) == is_decision],
+        )
 
 
 @models_app.command("pull")

@@ -28,7 +28,7 @@ def _size(prepared: Prepared, calls: int) -> str:
     if any(protocol.pipeline for protocol in prepared.plan.protocols):
         return f"{calls} judgments in steps"
     reask = prepared.plan.options.reask
-    return f"at most {calls} calls{f', and {calls * reask} re-asks' if reask else ''}"
+    return f"at most {calls} calls{f', and {calls * reask} follow-up questions' if reask else ''}"
 
 
 class ProgressWatcher(Watcher):

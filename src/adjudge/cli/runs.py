@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..analysis.trust.words.first_screen import judge_in_sentence
+from ..words import price
 from .options import AS_JSON, NAMED_RUN, STORE
 from .run_file import TRUST_RUN_FILE, confirmed_on_terminal
 from .runs_show import show_replies
@@ -52,12 +54,13 @@ def print_runs(store: Path, as_json: bool) -> None:
         print_json(rows)
         return
     open_batches = [batch for row in rows for batch in row["batches"] if batch["state"] not in _SETTLED]
-    columns = ["run", "status", "started", "items", "calls", "failed_calls", "cost", "protocols", "models"]
+    columns = ["run", "status", "items", "calls", "failed_calls", "cost", "models", "protocols", "started"]
     if any(row["reviews"] for row in rows):
-        columns.insert(6, "reviews")
+        columns.insert(5, "reviews")
     print_table(
         [name.replace("_", " ") for name in columns],
-        [tuple(_cell(row[column]) for column in columns) for row in rows],
+        [tuple(_in_list(column, row[column]) for column in columns) for row in rows],
+        spare=("started", "protocols", "reviews", "calls"),
     )
     if open_batches:
         shown = (
@@ -115,6 +118,19 @@ def _run_row(store: Any, run: Any) -> dict[str, Any]:
         "reviews": len(store.reviews(run)),
         "batches": [batch_row(batch, run.name) for batch in store.batches(run)],
     }
+
+
+def _in_list(column: str, value: Any) -> str:
+    """A cell of the list of runs: names without addresses and digests, which --json has."""
+    if column == "models":
+        return ", ".join(dict.fromkeys(map(judge_in_sentence, value)))
+    if column == "protocols":
+        return ", ".join(dict.fromkeys(ref.partition("@")[0] for ref in value))
+    if column == "started":
+        return str(value)[:16]
+    if column == "cost" and value is not None:
+        return price(value)
+    return _cell(value)
 
 
 def _cell(value: Any) -> str:

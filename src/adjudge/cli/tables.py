@@ -75,12 +75,19 @@ def table_lines(
         if lines := _table(heads, body, width, with_remarks=heads[-1] not in spare):
             break
         if len(left_out) == len(hidden):
-            return _list(names, cells, width)
+            return _tall(names, cells, width) or _list(names, cells, width)
         left_out.append(hidden[len(left_out)])
     if left_out:
         note = f"Columns hidden (terminal too narrow): {', '.join(reversed(left_out))}. --json has all."
         lines += [("", ""), *prose(" ", note, width, "dim")]
     return lines
+
+
+def _tall(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Line]:
+    """A table with rows of any height, where a terminal of usual width has no other; otherwise nothing."""
+    if width < _USUAL_WIDTH:
+        return []
+    return _table(names, rows, width, with_remarks=False, tallest=None)
 
 
 def wrapped(text: str, width: int, lead: str = "") -> list[str]:
@@ -97,9 +104,14 @@ def _bound(text: str) -> str:
 
 
 def _table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, with_remarks: bool
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    with_remarks: bool,
+    tallest: int | None = _TALLEST,
 ) -> list[Line]:
-    """The table; empty if it does not fit."""
+    """The table; empty if it does not fit, or has a row of more than `tallest` lines."""
     remarks = [""] * len(rows)
     if with_remarks and _is_prose(heads, rows) and _natural_width([heads, *rows]) > width:
         # A long text beside the numbers would take their room, so it goes on its own line below them.
@@ -109,7 +121,7 @@ def _table(
     if widths is None:
         return []
     head, *blocks = [_block(row, widths) for row in (heads, *rows)]
-    if any(len(block) > _TALLEST for block in (head, *blocks)):
+    if tallest is not None and any(len(block) > tallest for block in (head, *blocks)):
         return []
     blocks = [
         [*block, *(wrapped(remark, width, "   ") if remark else [])]

@@ -163,7 +163,10 @@ class KeySource:
         if self._last is not None and self._last.reveal() == value:
             return self._last
         if not value:
-            raise AuthError(f"No API key: the environment variable {self.env} is not set. Set it to the key.")
+            raise AuthError(
+                f"No API key: the environment variable {self.env} is not set. Set it to the "
+                "key, or judge with another model."
+            )
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise AuthError(
                 f"The key in {self.env} contains spaces, line breaks or non-ASCII characters. "

@@ -89,7 +89,7 @@ def _labels(store: Store, run: RunRow, source: str | None, protocols: Sequence[P
     labels = labels_of_run(store, run)
     if not labels.labels and not labels.n_of_other_texts:
         raise DataError(
-            f"{run.name} has no labels in {store.path}. Give a file with --labels FILE, or leave "
-            "--labels out."
+            f"{run.name} has no labels in {store.path}. Rate some answers (adjudge annotate "
+            f"{run.name} -n 30), give a file with --labels FILE, or leave --labels out."
         )
     return labels

@@ -30,7 +30,7 @@ from ..trust.words.first_screen import (
     verdict_of_all,
     worst_of,
 )
-from ..trust.words.recommendation import FIRST_LABELS, verdict_sentence
+from ..trust.words.recommendation import no_labels_step, verdict_sentence
 from ..trust.words.sentences import agreement_of
 from .screen_warnings import ScreenWarning, screen_warnings
 from .summary import Summary
@@ -192,7 +192,7 @@ def _of_card(name: str, card: CriterionCard, run: str) -> CriterionAnswer:
         for system, mean in ({} if card.is_nominal else card.corrected).items()
     ]
     in_order = tuple(sorted(systems, key=lambda one: _place(one, direction)))
-    return _answer(name, key, card.scale, in_order, (name, card), None, run, is_only=False)
+    return _answer(name, key, card.scale, in_order, (name, card), None, (run, card.n_items), is_only=False)
 
 
 def _state(summary: Summary) -> State:
@@ -232,7 +232,7 @@ def _verdict(
     return (
         verdict_sentence(judge, names(all_names), "unknown"),
         reason,
-        known[0] if known else f"Label {FIRST_LABELS} items: adjudge annotate {summary.run}",
+        known[0] if known else no_labels_step(summary.run, summary.n_items),
     )
 
 
@@ -240,6 +240,7 @@ def _criteria(
     summary: Summary, brief: Brief | None, cards: Mapping[str, CriterionCard], ranking: Ranking | None
 ) -> Iterator[CriterionAnswer]:
     """Criteria in the order of the report: scores, then choices."""
+    run = summary.run, summary.n_items
     lines = {(line.name, line.kind): line for line in brief.criteria} if brief is not None else {}
     is_only = len(summary.criteria) + len(summary.pairs) == 1
     for name, about in summary.criteria.items():
@@ -248,7 +249,7 @@ def _criteria(
         card = _card(cards, key)[1]
         systems = tuple(_shares(name, summary)) if is_nominal else _systems(name, summary, card)
         line = lines.get((short_name(name), key[2]))
-        yield _answer(name, key, about.scale, systems, _card(cards, key), line, summary.run, is_only=is_only)
+        yield _answer(name, key, about.scale, systems, _card(cards, key), line, run, is_only=is_only)
     for name in summary.pairs:
         ranked = _ranked(ranking, name)
         key = (ranked.protocol if ranked is not None else "", name.rpartition("/")[2], "choices")
@@ -256,7 +257,7 @@ def _criteria(
         corrected = card.corrected if card is not None else {}
         systems = tuple(_ranked_systems(ranked, corrected))
         line = lines.get((short_name(name), "choices"))
-        answer = _answer(name, key, None, systems, _card(cards, key), line, summary.run, is_only=is_only)
+        answer = _answer(name, key, None, systems, _card(cards, key), line, run, is_only=is_only)
         # With scores and choices on one criterion, the name alone would stand for both.
         yield structs.replace(answer, name=f"{answer.name} (choice)") if name in summary.criteria else answer
 
@@ -305,7 +306,7 @@ def _answer(
     systems: tuple[SystemAnswer, ...],
     named_card: tuple[str, CriterionCard | None],
     line: CriterionBrief | None,
-    run: str,
+    run: tuple[str, int],
     *,
     is_only: bool,
 ) -> CriterionAnswer:
@@ -313,7 +314,7 @@ def _answer(
     card_name, card = named_card
     lead = best_sentence(line, is_only=is_only) if line is not None else ""
     if card is None:
-        recommendation = without_labels(criterion, run)
+        recommendation = without_labels(criterion, *run)
         verdict = verdict_sentence("the judge", criterion, "unknown")
         return CriterionAnswer(
             short_name(name), key[0], criterion, kind, scale, recommendation, verdict, lead, systems,

@@ -20,7 +20,7 @@ def with_recommendations(summary: Summary, view: RunView, card: Card | None) -> 
         for about in card.criteria.values() if card is not None else ():
             if (about.protocol, about.criterion, about.kind) == (protocol, criterion, kind):
                 return about.recommendation
-        return without_labels(criterion, summary.run)
+        return without_labels(criterion, summary.run, summary.n_items)
 
     def kind_of(name: str) -> Kind:
         scale = summary.criteria[name].scale

@@ -38,10 +38,10 @@ def recommend(card: CriterionCard, run: str = "") -> Recommendation:
     return Recommendation(use, reason_of(card, use), next_step(card, use, run, ENOUGH_LABELS))
 
 
-def without_labels(criterion: str, run: str) -> Recommendation:
+def without_labels(criterion: str, run: str, n_items: int) -> Recommendation:
     """Without labels nothing is known."""
     reason = f"No item has a human label of {criterion}, so its agreement with people is unknown."
-    return Recommendation("unknown", reason, no_labels_step(run))
+    return Recommendation("unknown", reason, no_labels_step(run, n_items))
 
 
 def with_recommendation(card: CriterionCard, run: str) -> CriterionCard:

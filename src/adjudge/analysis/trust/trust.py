@@ -174,8 +174,9 @@ def card_of_views(
     if not labels.labels:
         name = views[0].name
         raise DataError(
-            f"{name} has no labels in {store.path}. Give a file with --labels FILE, or make one to fill in:\n"
-            f"adjudge sample {name} -n 50 -o labels.csv"
+            f"{name} has no labels in {store.path}. Rate some answers in the browser: "
+            f"adjudge annotate {name} -n 30\n"
+            f"Or fill in a file: adjudge sample {name} -n 50 -o labels.csv"
         )
     views = [
         with_attributes(

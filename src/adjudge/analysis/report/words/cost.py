@@ -27,7 +27,7 @@ def cost_text(summary: Summary) -> str:
         calls += f" ({summary.n_cached:,} from the cache)"
     if summary.n_reasks:
         of_reasks = f", {price(summary.reasks_usd)}" if summary.cost_usd is not None else ""
-        calls += f", {count(summary.n_reasks, 're-ask')} among them{of_reasks}"
+        calls += f", {count(summary.n_reasks, 'follow-up question')} among them{of_reasks}"
     tokens = f"{summary.tokens_in:,} tokens in, {summary.tokens_out:,} out"
     if summary.cached_tokens:
         tokens += f" ({summary.cached_tokens:,} from the provider's prompt cache)"

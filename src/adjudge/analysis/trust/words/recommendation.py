@@ -123,11 +123,10 @@ def _constant_parts(card: CriterionCard, use: Use) -> list[str]:
     return [f"always answering {answer} does better" if is_worse else NOT_BETTER]
 
 
-def no_labels_step(run: str) -> str:
+def no_labels_step(run: str, n_items: int) -> str:
     """What to do where there are no labels."""
-    if run:
-        return f"Label {FIRST_LABELS} items: adjudge annotate {run}"
-    return f"Label {FIRST_LABELS} items, and give them with --labels FILE."
+    n = count(min(FIRST_LABELS, n_items), "item") if n_items > 1 else "more items"
+    return f"Label {n}: adjudge annotate {run}" if run else f"Label {n}, and give them with --labels FILE."
 
 
 def gate_command_of(card: CriterionCard, run: str) -> str:
@@ -148,7 +147,7 @@ def gate_command_of(card: CriterionCard, run: str) -> str:
 def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
     """What to do next, with the command where there is one."""
     if not card.n_labelled:
-        return no_labels_step(run)
+        return no_labels_step(run, card.n_items)
     if use == "alone":
         step = "Check it again when judge, prompt or items change"
         return f"{step}: adjudge drift {run} --refresh" if run else f"{step}."
