@@ -15,7 +15,7 @@ from ..models import Model
 from ..records import Item, Protocol
 from ..store import BatchRow, RunRow, RunStatus
 from ..untrusted import raw_stream, safe_text
-from ..words import price
+from ..words import count, price
 from .terminal import print_note
 
 _LINE_SECONDS = 5.0
@@ -27,8 +27,12 @@ def _size(prepared: Prepared, calls: int) -> str:
     """How much there is to do. How many calls a judgment in steps takes is not known before."""
     if any(protocol.pipeline for protocol in prepared.plan.protocols):
         return f"{calls} judgments in steps"
-    reask = prepared.plan.options.reask
-    return f"at most {calls} calls{f', and {calls * reask} follow-up questions' if reask else ''}"
+    models = prepared.plan.models
+    # Recorded replies, and judges that answer typed questions, get no follow-up questions.
+    n_asked = sum(not (model.is_recorded or model.asks_questions) for model in models)
+    reasks = round(calls * prepared.plan.options.reask * n_asked / len(models))
+    questions = f", and {count(reasks, 'follow-up question')}" if reasks else ""
+    return f"at most {count(calls, 'call')}{questions}"
 
 
 class ProgressWatcher(Watcher):
@@ -78,7 +82,7 @@ class ProgressWatcher(Watcher):
         shard = f", shard {prepared.shard.number}/{prepared.shard.n}" if prepared.shard.n > 1 else ""
         calls = prepared.n_judged * len(prepared.plan.calls_of(Item("", {})))
         sys.stderr.write(
-            f"{verb} run {run.name}{shard}: {prepared.n_judged} items, {_size(prepared, calls)}\n"
+            f"{verb} run {run.name}{shard}: {count(prepared.n_judged, 'item')}, {_size(prepared, calls)}\n"
         )
         if batched := [model.name for model in prepared.plan.models if model.is_batched]:
             print_note(

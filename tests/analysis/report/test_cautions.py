@@ -100,6 +100,12 @@ def test_scores_that_are_nearly_all_the_same_carry_no_information(n_same: int, i
     assert ("no_information" in kinds(summarise(results(values), facts=FACTS))) == is_warned
 
 
+@pytest.mark.parametrize(("value", "verb"), [(4.0, "are 4"), (4.2, "round to 4")])
+def test_a_score_between_levels_is_said_to_round_to_one(value: float, verb: str) -> None:
+    summary = summarise(results([value] * 20), facts=facts(scales={("p", "clarity"): Scale(1, 5, 5, step=1)}))
+    assert f"20 of 20 scores on clarity {verb}:" in text_of(summary, "no_information")
+
+
 def test_a_constant_system_beside_others_is_informative() -> None:
     rows = [*results([5.0] * 20), *results([3.0] * 20, system="y")]
     assert "no_information" not in kinds(summarise(rows, facts=FACTS))

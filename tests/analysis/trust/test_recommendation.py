@@ -68,6 +68,15 @@ def test_a_constant_judge_is_never_usable(level: int, n_labelled: int) -> None:
     assert card([level] * 150, RATERS[:n_labelled]).recommendation.use == "no"
 
 
+def test_scores_that_round_to_one_level_are_not_the_same_score() -> None:
+    """Expected values of probabilities may all lie near 4 and still be in the right order."""
+    found = card((4 + 0.1 * (QUALITY - 3)).tolist())
+    assert found.quality.spread is not None
+    assert found.quality.spread.mode_share != 1.0
+    assert found.recommendation.use == "corrected"
+    assert "same score" not in found.recommendation.reason
+
+
 def test_a_judge_that_guesses_is_not_usable_and_the_best_constant_is_named() -> None:
     found = card(RANDOM.integers(1, 6, 150).tolist()).recommendation
     assert found.use == "no"

@@ -9,6 +9,7 @@ from ...records import Estimate
 from ...words import count, interval, listed, number, short_name
 from ..run_view.run_facts import RunFacts
 from ..run_view.run_view import short_spec
+from ..run_view.tally import key_text
 from .position_bias import order_effects
 from .self_preference import self_preference
 from .summary import Caution, Cell, QuoteShare, Spreads, Summary
@@ -329,14 +330,24 @@ def _no_information(summary: Summary, spreads: Spreads) -> Iterator[Caution]:
         is_narrow = spread.relative_entropy is not None and spread.relative_entropy < _LITTLE_ENTROPY
         if spread.mode_share >= _SAME or is_narrow:
             whose = f" of {model}" if len(summary.models) > 1 else ""
-            # Means of samples lie between the levels, and are counted at the nearest.
-            verb = "round to" if summary.estimator in ("samples", "probability") else "are"
+            verb = "round to" if _has_values_between(summary, criterion) else "are"
             yield Caution(
                 "no_information",
                 f"{round(spread.mode_share * spread.n):,} of {spread.n:,} scores{whose} on {criterion} "
                 f"{verb} {spread.mode:g}: they hardly discriminate between items. A narrow interval "
                 "here is no sign of quality.",
             )
+
+
+def _has_values_between(summary: Summary, criterion: str) -> bool:
+    """Whether scores lie between the levels, as means of samples and of probabilities do."""
+    about = summary.criteria.get(criterion)
+    scale = None if about is None else about.scale
+    levels = {key_text(level) for level in scale.values()} if scale is not None else set()
+    cells = [cells[criterion] for cells in summary.systems.values() if criterion in cells]
+    return bool(levels) and any(
+        cell.distribution_of == "nearest levels" or not levels.issuperset(cell.distribution) for cell in cells
+    )
 
 
 def _few_groups(summary: Summary) -> Iterator[Caution]:

@@ -28,8 +28,7 @@ def quality(table: LabelledTable) -> Quality:
     n_failed = sum(row.answer is None for row in table.rows)
     values = [value for value in numbers(row.answer for row in table.rows) if value is not None]
     levels = levels_of(table.scale)
-    by_level = nearest_levels(values, levels) if levels else values
-    counts = Counter(value for value in by_level if value is not None)
+    counts = _counts(values, levels)
     choice_counts = Counter(
         choice for choice in choices(row.answer for row in table.rows) if choice is not None
     )
@@ -37,7 +36,9 @@ def quality(table: LabelledTable) -> Quality:
     return Quality(
         n=len(table.rows),
         n_failed=n_failed,
-        spread=spread(counts, len(levels) if levels else None) if table.kind == "scores" else None,
+        spread=spread(counts, len(levels) if levels and set(counts) <= set(levels) else None)
+        if table.kind == "scores"
+        else None,
         counts={choice: choice_counts.get(choice, 0) for choice in table.classes or ("a", "b", "tie")}
         if choice_counts
         else {},
@@ -47,6 +48,13 @@ def quality(table: LabelledTable) -> Quality:
         failures={system: _failures(entries, table) for system, entries in by_system.items()},
         failures_p=_failures_p(by_system),
     )
+
+
+def _counts(values: Sequence[float], levels: Sequence[float] | None) -> Counter[float]:
+    """How often each level was given. Values between levels count at the nearest one, but not where all of
+    them would then be the same: 3.8 and 4.2 are two answers."""
+    by_level = Counter(value for value in nearest_levels(values, levels or ()) if value is not None)
+    return by_level if levels and (len(by_level) > 1 or len(set(values)) == 1) else Counter(values)
 
 
 def _failures(entries: Sequence[Entry], table: LabelledTable) -> SystemFailures:
