@@ -44,6 +44,9 @@ _RESULT = (
 )
 _SEALED = f"run, seq, number, reading, version, {_RESULT}, kind, samples_gap, judges_gap, orders_gap, digest"
 _N_SEALED = _SEALED.count(",") + 1
+_ITEM = "run, seq, calls, failed, judged, n, texts"
+_UNKNOWN = -1
+"""the number of results of an item where it cannot be trusted"""
 _FIRST = 5
 """the number of the column `item`"""
 
@@ -154,12 +157,13 @@ def read(connection: sqlite3.Connection, run: int, *, with_texts: bool) -> Itera
     `with_texts`."""
     after = -1
     while page := connection.execute(
-        "SELECT seq, n, texts FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
+        f"SELECT {_ITEM}, checksum FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
         (run, after, _PAGE),
     ).fetchall():
-        ends = (page[0][0], page[-1][0])
-        yield from _items(connection, run, page, "BETWEEN ? AND ?", ends, with_texts=with_texts)
-        after = page[-1][0]
+        known = [(row[1], row[5] if _is_whole(row) else _UNKNOWN, row[6]) for row in page]
+        ends = (known[0][0], known[-1][0])
+        yield from _items(connection, run, known, "BETWEEN ? AND ?", ends, with_texts=with_texts)
+        after = known[-1][0]
 
 
 def _items(
@@ -220,10 +224,11 @@ def pages(connection: sqlite3.Connection, run: int) -> Iterator[ResultPage]:
     Much faster than `read`: no record is made of a row.
     """
     after = -1
-    while known := connection.execute(
-        "SELECT seq, n, texts FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
+    while page := connection.execute(
+        f"SELECT {_ITEM}, checksum FROM result_items WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?",
         (run, after, _LARGE_PAGE),
     ).fetchall():
+        known = [(row[1], row[5] if _is_whole(row) else _UNKNOWN, row[6]) for row in page]
         found = connection.execute(
             f"SELECT {_SEALED}, checksum FROM results WHERE run = ? AND seq BETWEEN ? AND ? "
             "ORDER BY seq, number",
@@ -297,13 +302,14 @@ def _known(
 ) -> dict[int, tuple[ItemState, int, int | None]]:
     """From which state the results of each item were made, their number, and the checksum of their texts."""
     found = connection.execute(
-        "SELECT run, seq, calls, failed, judged, n, texts, checksum FROM result_items "
-        f"WHERE run = ? AND seq {which}",
-        (run, *values),
+        f"SELECT {_ITEM}, checksum FROM result_items WHERE run = ? AND seq {which}", (run, *values)
     ).fetchall()
-    return {
-        row[1]: (ItemState(*row[2:5]), row[5], row[6]) for row in found if rows.checksum(row[:7]) == row[7]
-    }
+    return {row[1]: (ItemState(*row[2:5]), row[5], row[6]) for row in found if _is_whole(row)}
+
+
+def _is_whole(row: rows.Columns) -> bool:
+    """Whether a row of `result_items` is what was written."""
+    return bool(rows.checksum(row[:-1]) == row[-1])
 
 
 class ResultState(NamedTuple):
