@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ..records import Estimate, Scale
-from ..sections import Section
+from ..sections import Column, Section
 from ..stats.drift import DriftVerdict, Look, drift
 from ..words import count, interval
 from .run_view.criteria import protocol_id
@@ -94,7 +94,7 @@ def _reach(scale: Scale | None) -> float | None:
 
 def _summary(run: str, verdict: DriftVerdict, criteria: dict[str, CriterionDrift], n_looks: int) -> str:
     if not n_looks:
-        return f"{run} has not been judged again yet: adjudge drift {run} --refresh makes the first look."
+        return f"Not known: {run} has not been judged again. Next: adjudge drift {run} --refresh"
     looked = f"after {count(n_looks, 'look')}"
     if verdict == "changed":
         changed = [
@@ -109,7 +109,10 @@ def _summary(run: str, verdict: DriftVerdict, criteria: dict[str, CriterionDrift
             f"The judge has not changed since {run} was stored, {looked}: any change is smaller than the "
             "margin."
         )
-    return f"Not enough evidence {looked} that the judge changed since {run} was stored, or that it did not."
+    return (
+        f"Not enough evidence {looked} to say whether the judge changed since {run} was stored. Next: "
+        f"judge it again: adjudge drift {run} --refresh"
+    )
 
 
 def _shown_at(look: Look) -> Estimate:
@@ -120,7 +123,15 @@ def _shown_at(look: Look) -> Estimate:
 
 def drift_sections(drifted: Drift) -> list[Section]:
     """The verdict, then the looks of each criterion."""
-    columns = ("criterion", "look", "fresh − stored", "all looks − stored", "items", "failed", "verdict")
+    columns = (
+        "criterion",
+        "look",
+        "fresh − stored",
+        Column("all looks − stored", is_spare=True),
+        "items",
+        "failed",
+        "verdict",
+    )
     rows = tuple(
         (
             name,
@@ -137,4 +148,13 @@ def drift_sections(drifted: Drift) -> list[Section]:
     among = "" if len(drifted.criteria) < 2 else " and criteria"
     margins = ", ".join(f"{name} {part.margin:g}" for name, part in drifted.criteria.items())
     note = f"Intervals allow for looking again and again (5 % over all looks{among}). Margin: {margins}."
-    return [Section(f"Drift: {drifted.run}", (drifted.summary, note), columns if rows else (), rows)]
+    return [
+        Section(
+            f"Drift: {drifted.run}",
+            (drifted.summary,),
+            columns if rows else (),
+            rows,
+            depth=1,
+            notes=(note,),
+        )
+    ]

@@ -94,23 +94,30 @@ def _summary(
 
 
 def plan_sections(plan: SamplePlan, source: str) -> list[Section]:
-    """The sentence, then the numbers."""
+    """The sentence, then the numbers; those of groups and of a judge only where there are any."""
+    has_groups, has_judge = plan.group_size > 1, plan.correlation > 0
     rows = (
-        ("items", _text(plan.items)),
-        ("groups", _text(plan.groups)),
-        ("labels with the judge", _text(plan.labels)),
-        ("labelled groups with the judge", _text(plan.label_groups)),
-        ("items judged for them", _text(plan.judged_items)),
-        ("labels without a judge", _text(plan.labels_without_judge)),
-        ("design effect", f"{plan.design_effect:.2f}"),
+        ("items", _text(plan.items), True),
+        ("groups", _text(plan.groups), has_groups),
+        ("labels with the judge", _text(plan.labels), has_judge),
+        ("labelled groups with the judge", _text(plan.label_groups), has_groups and has_judge),
+        ("items judged for them", _text(plan.judged_items), has_judge),
+        ("labels without a judge", _text(plan.labels_without_judge), True),
+        ("design effect", f"{plan.design_effect:.2f}", has_groups),
     )
-    note = (
-        f"Standard deviation {plan.sd:.2f}, ICC {plan.icc:.2f}, {plan.group_size} per group "
-        f"({source}); the judge's correlation with people {plan.correlation:g}."
-    )
-    if plan.group_size > 1:
+    lines = [plan.summary]
+    if not has_judge:
+        lines.append(
+            "Next: a judge that agrees with people saves labels. Give its correlation with them "
+            "(adjudge trust): --correlation R"
+        )
+    groups = f", ICC {plan.icc:.2f}, {plan.group_size} items in a group" if has_groups else ""
+    correlation = f"; the judge's correlation with people {plan.correlation:g}" if has_judge else ""
+    note = f"Standard deviation {plan.sd:.2f}{groups} ({source}){correlation}."
+    if has_groups:
         note += " More labels in the same groups buy little: add groups."
-    return [Section("Plan", (plan.summary, note), ("needed", "number"), rows)]
+    shown = tuple(row[:2] for row in rows if row[2])
+    return [Section("Plan", tuple(lines), ("needed", "number"), shown, depth=1, notes=(note,))]
 
 
 def _text(n: int | None) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import DataError
 from ..sections import Section
+from ..untrusted import safe
 from .options import AS_JSON, NAMED_RUN, STORE
 from .terminal import print_json, print_sections
+
+if TYPE_CHECKING:
+    from ..analysis.calibrate import Calibrated
 
 
 def calibrate_command(
@@ -20,41 +25,13 @@ def calibrate_command(
     as_json: bool = AS_JSON,
 ) -> None:
     """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
-    from ..analysis.calibrate import Calibrated, calibrated
+    from ..analysis.calibrate import calibrated
     from ..analysis.labels.belonging import check_belong
     from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.run_view.tabulate import tabulate
     from ..score_map import written_score_map
     from ..store import open_store
-    from ..words import interval
-
-    def sections(found: Calibrated) -> list[Section]:
-        rows = tuple(
-            (
-                quality.model, quality.criterion, quality.method, str(quality.n_labels),
-                interval(quality.error_before), interval(quality.error_after),
-                "" if quality.calibration_before is None else interval(quality.calibration_before),
-                "" if quality.calibration_after is None else interval(quality.calibration_after),
-            )
-            for quality in found.criteria
-        )  # fmt: skip
-        heads = (
-            "judge",
-            "criterion",
-            "map",
-            "labels",
-            "error before",
-            "error after",
-            "calibration error before",
-            "after",
-        )
-        lines = tuple(f"No map for {name}: {why}." for name, why in found.left_out.items())
-        note = (
-            "Errors are mean distances from the labels as shares of the scale's width, on two levels Brier "
-            "scores. Those after the map are of items that the curve did not see."
-        )
-        return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, notes=(note,))]
 
     if labels is None or output is None:
         raise DataError(
@@ -71,4 +48,37 @@ def calibrate_command(
     if as_json:
         print_json(found)
     else:
-        print_sections(sections(found))
+        print_sections(_map_sections(found))
+        name = safe(str(output))
+        typer.echo(f"Wrote {name}. Next: adjudge run … --map-scores {name}", err=True)
+
+
+def _map_sections(found: Calibrated) -> list[Section]:
+    """The error of each judge before and after the map."""
+    from ..words import interval
+
+    rows = tuple(
+        (
+            quality.model, quality.criterion, quality.method, str(quality.n_labels),
+            interval(quality.error_before), interval(quality.error_after),
+            "" if quality.calibration_before is None else interval(quality.calibration_before),
+            "" if quality.calibration_after is None else interval(quality.calibration_after),
+        )
+        for quality in found.criteria
+    )  # fmt: skip
+    heads = (
+        "judge",
+        "criterion",
+        "map",
+        "labels",
+        "error before",
+        "error after",
+        "calibration error before",
+        "after",
+    )
+    lines = tuple(f"No map for {name}: {why}." for name, why in found.left_out.items())
+    note = (
+        "Errors are mean distances from the labels as shares of the scale's width, on two levels Brier "
+        "scores. Those after the map are of items that the curve did not see."
+    )
+    return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, 1, notes=(note,))]
