@@ -27,7 +27,7 @@ def calibrate_command(
     """Fit a map of a judge's scores on human labels, for adjudge run --map-scores FILE."""
     from ..analysis.calibrate import calibrated
     from ..analysis.labels.belonging import check_belong
-    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
+    from ..analysis.labels.judged_texts import check_of_judged_texts, labels_of_run, other_texts_note
     from ..analysis.labels.read import read_labels_for
     from ..analysis.run_view.tabulate import tabulate
     from ..score_map import written_score_map
@@ -41,9 +41,10 @@ def calibrate_command(
         view = tabulate(opened, opened.run(run))
         check_belong(opened, [opened.run(run)], given := read_labels_for([view], labels))
         label_file = labels_of_run(opened, opened.run(run), given)
+        check_of_judged_texts(label_file, run)
+        if note := other_texts_note(label_file):
+            typer.echo(f"! {note}", err=True)
         score_map, found = calibrated(view, label_file.labels)
-    if note := other_texts_note(label_file):
-        typer.echo(f"! {note}", err=True)
     output.write_text(written_score_map(score_map), encoding="utf-8")
     if as_json:
         print_json(found)

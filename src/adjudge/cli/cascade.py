@@ -124,7 +124,7 @@ def _of_runs(
     """Labels of a file, or those in the store."""
     from ..analysis.cascade.cascade_file import text_of_file
     from ..analysis.cascade.of_runs import cascade_of_runs
-    from ..analysis.labels.judged_texts import of_judged_texts, other_texts_note
+    from ..analysis.labels.judged_texts import check_of_judged_texts, of_judged_texts, other_texts_note
     from ..analysis.labels.read import labels_of_runs, read_labels_for
     from ..analysis.trust.trust import views_of_judges
     from ..data import LabelFile
@@ -137,9 +137,10 @@ def _of_runs(
         else:
             given = read_labels_for(views_of_judges(opened, names), labels, {})
         given = of_judged_texts(opened, runs, given)
+        check_of_judged_texts(given, names[0])
+        if note := other_texts_note(given):
+            typer.echo(f"! {note}", err=True)
         cascade, file = cascade_of_runs(opened, runs, given.labels, **settings._asdict())
-    if note := other_texts_note(given):
-        typer.echo(f"! {note}", err=True)
     if output is not None and cascade.holds:
         output.write_text(text_of_file(file), encoding="utf-8")
     return cascade

@@ -133,7 +133,7 @@ def tuning_of_run(search: TuneSearch, output: Path | None) -> Tuning:
 
 def _labelled(search: TuneSearch) -> _Labelled:
     from ..analysis.cascade.answers import criterion_of_runs
-    from ..analysis.labels.judged_texts import labels_of_run, other_texts_note
+    from ..analysis.labels.judged_texts import check_of_judged_texts, labels_of_run, other_texts_note
     from ..analysis.labels.people import people_of
     from ..analysis.labels.read import read_labels_for
     from ..analysis.trust.trust import views_of_judges
@@ -150,6 +150,7 @@ def _labelled(search: TuneSearch) -> _Labelled:
         name = criterion_of_runs(opened, [run], search.criterion)
         views = views_of_judges(opened, [run.name])
         given = labels_of_run(opened, run, read_labels_for(views, search.labels, {}))
+        check_of_judged_texts(given, run.name)
         if note := other_texts_note(given):
             typer.echo(f"! {note}", err=True)
         mine = [label for label in given.labels if label.criterion in (name, "choice", "")]
@@ -159,6 +160,8 @@ def _labelled(search: TuneSearch) -> _Labelled:
     is_choice = any(isinstance(label.value, str) for label in mine)
     people = people_of(mine, None, is_choice=is_choice, mean=not is_choice)
     people = {item: label for item, label in people.items() if item in items}
+    if not people:
+        raise DataError(f"{search.labels}: no label of {name} belongs to an item of run {run.name}.")
     groups = {item.id: item.group for item in items.values() if item.group is not None}
     return _Labelled([], run, name, start, items, mine, people, split_of(people, groups))
 

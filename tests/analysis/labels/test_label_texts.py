@@ -351,3 +351,36 @@ def test_the_label_of_a_run_comes_before_that_of_another_run() -> None:
         found = labels_in_store(store, store.run("second"))
     assert len(found) == N
     assert [label.value for label in found[:3]] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("trust", "second"),
+        ("gate", "second", "--min", "score=1"),
+        ("calibrate", "second", "-o", "map.toml"),
+        ("cascade", "second", "--agree", "0.8"),
+        ("tune", "second", "--samples", "1,2"),
+        ("labels", "add", "second"),
+        ("labels", "add", "second", "labels.csv", "--map", "labels.value=points"),
+        ("trust", "second", "--map", "labels.value=points"),
+    ],
+)
+@pytest.mark.parametrize("n_changed", [N, N - 1])
+def test_every_command_says_that_labels_are_of_another_text(command: tuple[str, ...], n_changed: int) -> None:
+    """Also where it can do nothing with those that are left."""
+    for run, n_other in (("first", 0), ("second", n_changed)):
+        changed = [f"{'Now the' if n < n_other else 'The'} answer {n}." for n in range(N)]
+        lines = [{"id": f"q{n}", "task": f"Question {n}", "response": text} for n, text in enumerate(changed)]
+        Path("items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        judged("items.jsonl", run, "--samples", "2")
+    write_labels("labels.csv", sampled("first", "draw.csv"), NAMED)
+    if "--map" in command:
+        text = Path("labels.csv").read_text()
+        Path("labels.csv").write_text(text.replace("value", "points", 1))
+    given = ["labels.csv"] if command[:2] == ("labels", "add") else ["--labels", "labels.csv"]
+    done = adjudge(*command, *(given if "labels.csv" not in command else []))
+    said = f"{n_changed} of {N} labels are of another text"
+    assert said in done.out + done.err
+    if n_changed == N:
+        assert done.code == 2

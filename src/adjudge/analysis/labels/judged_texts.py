@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from msgspec import structs
 
 from ...data import LabelFile, text_hashes
+from ...errors import DataError
 from ...records import Item, Label, Protocol
 from ...results.manifest import protocols_of
 from ...store import RunRow, Store
@@ -56,6 +57,15 @@ def labels_of_run(store: Store, run: RunRow, given: LabelFile | None = None) -> 
     """The labels of a run: those of a file, or those in the store, without those of other texts."""
     labels = given if given is not None else LabelFile(tuple(labels_in_store(store, run)))
     return of_judged_texts(store, [run], labels)
+
+
+def check_of_judged_texts(labels: LabelFile, run: str) -> None:
+    """Raise where every label is of another text than the one that was judged."""
+    if labels.n_of_other_texts and not labels.labels:
+        raise DataError(
+            f"{other_texts_note(labels)}\n"
+            f"Label the texts of this run: adjudge sample {run} -n 50 -o labels.csv"
+        )
 
 
 def other_texts_note(labels: LabelFile) -> str:

@@ -22,7 +22,7 @@ from ...store import RunRow, Store, open_store
 from ...store.browsing import items_at
 from ...words import count
 from ..about import About
-from ..labels.judged_texts import of_judged_texts, other_texts_note
+from ..labels.judged_texts import check_of_judged_texts, of_judged_texts, other_texts_note
 from ..labels.read import label_scales, labels_of_runs, read_labels_for
 from ..labels.unusable_labels import check_scales
 from ..run_view.attributes import attributes_and_texts
@@ -167,10 +167,7 @@ def card_of_views(
     n_other = sum(_identity(label) not in known for label in stored)
     if n_other:
         notes.append(f"{count(n_other, 'other label')} in the store not used: the given labels replace them.")
-    if not labels.labels and labels.n_of_other_texts:
-        raise DataError(
-            f"{note}\nLabel the texts of this run: adjudge sample {views[0].name} -n 50 -o labels.csv"
-        )
+    check_of_judged_texts(labels, views[0].name)
     if not labels.labels:
         name = views[0].name
         raise DataError(
