@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import msgspec
 from msgspec import structs
@@ -64,7 +65,7 @@ class SeenIds:
     """
 
     def __init__(self) -> None:
-        self._buckets = tuple(array("q") for _ in range(64))
+        self._buckets: defaultdict[int, array[int]] = defaultdict(partial(array, "q"))
 
     def add(self, item_id: str) -> None:
         value = hash(item_id)
@@ -73,7 +74,7 @@ class SeenIds:
     def repeated(self) -> set[int]:
         """The hashes that occur more than once. Two different ids may share one, very rarely."""
         repeated: set[int] = set()
-        for bucket in self._buckets:
+        for bucket in self._buckets.values():
             if len(set(bucket)) < len(bucket):
                 repeated.update(value for value, n in Counter(bucket).items() if n > 1)
         return repeated

@@ -152,6 +152,11 @@ class ItemFile:
         self._bad, self._bad_rows = problems.texts(), problems.row_numbers()
         return n_good
 
+    @property
+    def has_repeated_ids(self) -> bool:
+        """Whether items share an id; known after a check."""
+        return bool(self._repeated)
+
     def left_out(self) -> dict[tuple[str, ...], int]:
         """How many lines a check with `skip_bad` skips, by system, or by both systems of a pair.
 

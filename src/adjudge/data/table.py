@@ -73,9 +73,10 @@ IN_MEMORY = "(given in Python)"
 class LinesInMemory(Table):
     """Rows as JSON lines that no file holds, for a few items that come often: a file would cost more."""
 
+    path, name, suffix = Path("items.jsonl"), IN_MEMORY, ".jsonl"
+    unit = "line"
+
     def __init__(self, lines: Sequence[bytes]) -> None:
-        super().__init__("items.jsonl")
-        self.name = IN_MEMORY
         self._lines = lines
 
     def rows(self, report: Report) -> Iterator[tuple[int, Row]]:

@@ -117,9 +117,17 @@ def few_items(
 ) -> list[Item]:
     """A few items, with the checks of a file and without one: `open_items` waits for the disk."""
     lines = [_line(item, number) for number, item in enumerate(items, 1)]
-    file = ItemFile(LinesInMemory(lines), renames, check=check, outputs=outputs)
+    good: list[Item] = []
+
+    def kept(item: Item) -> Sequence[str]:
+        problems = check(item)
+        if not problems:
+            good.append(item)
+        return problems
+
+    file = ItemFile(LinesInMemory(lines), renames, check=kept, outputs=outputs)
     file.check(skip_bad=skip_bad)
-    return list(file)
+    return list(file) if file.has_repeated_ids else good
 
 
 def _line(item: Item | Mapping[str, Any], number: int) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -184,8 +184,10 @@ class Loop:
         """Render the missing calls of a batch and claim them: durable before anything is sent."""
         first, last = batch[0][0], batch[-1][0]
         step = batch[1][0] - first if len(batch) > 1 else 1
-        items = [] if self._has_items else [item for _, item in batch]
-        are_stored = self._store.put_items(self._run, first, items, step)
+        are_stored: Awaitable[None] | None = None
+        if not self._has_items:
+            items = [item for _, item in batch]
+            are_stored = self._store.put_items(self._run, first, items, step)
         finished = self._store.finished(self._run, first, last) if self._run.is_resumed else {}
         item_calls: list[ItemCall] = []
         in_steps: list[ItemSteps] = []
@@ -206,7 +208,11 @@ class Loop:
                     prepared = call_for(planned, item, self._plan.absent, prompts)
                     item_calls.append(ItemCall(seq, item, planned, *prepared))
         # Both are queued in this order and go into one commit.
-        _, claimed = await asyncio.gather(are_stored, self._claim(item_calls))
+        claiming = self._claim(item_calls)
+        if are_stored is None:
+            claimed = await claiming
+        else:
+            _, claimed = await asyncio.gather(are_stored, claiming)
         return claimed._replace(in_steps=in_steps)
 
     async def _claim(self, item_calls: Sequence[ItemCall]) -> Claimed:
