@@ -149,7 +149,7 @@ def trl_reward(judge: Judge) -> Callable[..., list[float]]:
         ]
         verdicts = judge.many(rows)
         rewards = [math.nan if verdict.answer is None else float(verdict) for verdict in verdicts]
-        n_unscored = sum(math.isnan(one) for one in rewards)
+        n_unscored = sum(math.isnan(reward) for reward in rewards)
         reward.n_scored += len(rewards) - n_unscored  # type: ignore[attr-defined]
         reward.n_unscored += n_unscored  # type: ignore[attr-defined]
         return rewards

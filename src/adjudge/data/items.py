@@ -54,7 +54,7 @@ def field_value(name: str, value: object) -> FieldValue:
     if not isinstance(value, dict):
         return scalar_text(value)
     records = conversation(name, chain_messages(value) or [])
-    return records if any(isinstance(one, Message) for one in records) else nested_json(name, value)
+    return records if any(isinstance(record, Message) for record in records) else nested_json(name, value)
 
 
 ID_LIMIT = 2_000

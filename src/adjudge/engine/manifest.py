@@ -44,7 +44,9 @@ def _plugins_of(plan: Plan) -> dict[str, str]:
     """The plug-ins that take part in a run, each with its package and version."""
     readers = [step.answer for protocol in plan.protocols for step in protocol.pipeline if step.answer]
     readers += [protocol.answer for protocol in plan.protocols]
-    names: list[tuple[PluginKind, str]] = [("readers", one.reader) for one in readers if is_of_plugin(one)]
+    names: list[tuple[PluginKind, str]] = [
+        ("readers", reader.reader) for reader in readers if is_of_plugin(reader)
+    ]
     if plan.options.traces not in (None, "auto", *FORMATS):
         names.append(("traces", str(plan.options.traces)))
     used = {f"models/{model.name}": model.plugin for model in plan.models if model.plugin}

@@ -27,10 +27,10 @@ def larger_limit(reply: Reply, params: Parameters, max_tokens: int | None) -> in
 
 def with_cut_off(reply: Reply, cut_off: Reply) -> Reply:
     """The reply with the tokens and cost of the one before it, which was cut off."""
-    costs = (reply.cost_usd, cut_off.cost_usd)
+    cost, earlier = reply.cost_usd, cut_off.cost_usd
     return replace(
         reply,
         tokens_in=reply.tokens_in + cut_off.tokens_in,
         tokens_out=reply.tokens_out + cut_off.tokens_out,
-        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        cost_usd=None if cost is None or earlier is None else cost + earlier,
     )

@@ -149,7 +149,7 @@ class Replicas(Model):
                 return chosen
             waiter = asyncio.get_running_loop().create_future()
             self._waiting[waiter] = None
-            tries = [one.aside_until - now for one in self._replicas if one.n_failures]
+            tries = [replica.aside_until - now for replica in self._replicas if replica.n_failures]
             try:
                 await asyncio.wait((waiter,), timeout=max(0.01, min((1.0, *tries))))
             finally:
@@ -165,16 +165,16 @@ class Replicas(Model):
     def _note_failure(self, fault: Fault) -> None:
         """Say which hosts fail; raises where all have failed for too long."""
         self.warnings[:] = [
-            f"{urlsplit(one.model.endpoint).netloc} failed and was set aside ({one.n_set_aside} times); other"
-            " replicas took its calls"
-            for one in self._replicas
-            if one.n_set_aside
+            f"{urlsplit(replica.model.endpoint).netloc} failed and was set aside"
+            f" ({replica.n_set_aside} times); other replicas took its calls"
+            for replica in self._replicas
+            if replica.n_set_aside
         ]
         if not all(replica.n_failures for replica in self._replicas):
             return
         now = monotonic()
-        if not any(one.was_reached for one in self._replicas) and all(
-            one.n_failures >= ATTEMPTS_UNREACHED for one in self._replicas
+        if not any(replica.was_reached for replica in self._replicas) and all(
+            replica.n_failures >= ATTEMPTS_UNREACHED for replica in self._replicas
         ):
             raise ModelError(
                 sentences(

@@ -66,7 +66,7 @@ class LangfuseSource:
         left, known = query.limit, set[str]()
         while True:
             roots = list(dict.fromkeys(one["traceId"] for one in page["data"] if one.get("traceId")))
-            ids = [one for one in roots if one not in known][:left]
+            ids = [root for root in roots if root not in known][:left]
             known |= set(ids)
             for start in range(0, len(ids), _AT_ONCE):
                 traces = await asyncio.gather(*map(self._observations, ids[start : start + _AT_ONCE]))

@@ -93,7 +93,7 @@ class LangsmithTarget:
         found: dict[str, str | None] = {}
         runs = list(dict.fromkeys(score.trace for score in scores))
         for start in range(0, len(runs), _IDS):
-            part, offset = [("run", one) for one in runs[start : start + _IDS]], 0
+            part, offset = [("run", run) for run in runs[start : start + _IDS]], 0
             while True:
                 page = await self._client.get("/feedback", [*part, ("limit", 100), ("offset", offset)])
                 for feedback in page or ():

@@ -40,7 +40,10 @@ class _Project:
         spans: list[Record] = []
         cursor = ""
         while True:
-            params: list[tuple[str, str | int]] = [("limit", _SPANS), *(("trace_id", one) for one in traces)]
+            params: list[tuple[str, str | int]] = [
+                ("limit", _SPANS),
+                *(("trace_id", trace) for trace in traces),
+            ]
             params += [("parent_id", "null")] if only_roots else []
             params += [("cursor", cursor)] if cursor else []
             page = await self.client.get(f"{self.path}/spans", params)

@@ -157,7 +157,9 @@ def serve_judges(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adjudge-")))
             requests = {name: _stored_in(folder, one) for name, one in requests.items()}
             cascades = {
-                name: cascade._replace(requests=tuple(_stored_in(folder, one) for one in cascade.requests))
+                name: cascade._replace(
+                    requests=tuple(_stored_in(folder, request) for request in cascade.requests)
+                )
                 for name, cascade in cascades.items()
             }
         bind = LOOPBACK if sharing is None else sharing.bind

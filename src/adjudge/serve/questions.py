@@ -193,7 +193,7 @@ def _shares_of_choices(asked: CallerQuestion, verdict: Verdict) -> dict[str, flo
         raise Unanswered(
             "no_such_option", f"the judge answers {verdict.choice!r}, which is none of the choices."
         )
-    result = next(one for one in verdict.results if one.choice or one.label)
+    result = next(result for result in verdict.results if result.choice or result.label)
     known = {fold(str(name)): share for name, share in dict(result.probabilities).items()}
     given = {name: known.get(fold(name), 0.0) for name in asked.options}
     return given if sum(given.values()) > 0 else {name: float(name == chosen) for name in asked.options}

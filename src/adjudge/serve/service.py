@@ -188,7 +188,7 @@ class Service:
             async with self._judge_of(model, asked) as run:
                 (judged,) = await self._judged(model, run, [given])
             run = judged.run
-            protocol = next(one for one in run.plan.protocols if asked.name in one.criteria)
+            protocol = next(protocol for protocol in run.plan.protocols if asked.name in protocol.criteria)
             verdict = _verdict(judged, protocol, asked.name)
             shares = shares_of(asked, verdict, protocol.criteria[asked.name])
             answer = answer_in(wire, asked, shares, is_calibrated=_has_map(run, asked.name))
@@ -270,9 +270,11 @@ class Service:
 
 def _with_criterion(model: str, protocols: Sequence[Protocol], asked: CallerQuestion) -> Protocol:
     """The first protocol that takes the question as its criterion, with it."""
-    base = next((one for one in protocols if "rubric" in one.takes and _fits(one, asked)), None)
+    base = next(
+        (protocol for protocol in protocols if "rubric" in protocol.takes and _fits(protocol, asked)), None
+    )
     if base is None:
-        names = ", ".join(name for one in protocols for name in one.criteria)
+        names = ", ".join(name for protocol in protocols for name in protocol.criteria)
         raise Unanswered(
             "no_such_criterion", f"{model} judges {names}, and takes no other {asked.type} question."
         )
@@ -311,7 +313,7 @@ def _stage_name(model: str, place: int) -> str:
 def _verdict(judged: _Judged, protocol: Protocol, criterion: str | None = None) -> Verdict:
     run, about = judged.run, protocol.ref
     models = ", ".join(model.name for model in run.plan.models)
-    origin = Origin(protocol, models, any(one.is_fake for one in run.plan.models), run.run.name, "")
+    origin = Origin(protocol, models, any(model.is_fake for model in run.plan.models), run.run.name, "")
     rows = [
         (result, kind)
         for result, kind, _ in judged.item.results
@@ -338,8 +340,10 @@ def _scores(judged: _Judged | AdjudgeError) -> dict[str, Any]:
     criteria = {name: _one_score(verdict) for name, verdict in parts.items()}
     if len(criteria) == 1:
         return {**next(iter(criteria.values())), "criteria": criteria}
-    status = next((one["status"] for one in criteria.values() if one["status"] != "ok"), "ok")
-    choices = [{"choice": one["choice"]} for one in criteria.values() if "choice" in one]
+    status = next(
+        (criterion["status"] for criterion in criteria.values() if criterion["status"] != "ok"), "ok"
+    )
+    choices = [{"choice": criterion["choice"]} for criterion in criteria.values() if "choice" in criterion]
     return {
         "score": None,
         "status": status,

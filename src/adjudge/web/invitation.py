@@ -97,7 +97,9 @@ class Invitations:
             return None
         wanted = _hash_of(session)
         open_ones = [one for one in self.all() if one.revoked is None]
-        known = [one for one in open_ones if compare_digest(one.secret.encode(), wanted.encode())]
+        known = [
+            open_one for open_one in open_ones if compare_digest(open_one.secret.encode(), wanted.encode())
+        ]
         if not known:
             return None
         # Bound to the session, so that a page that was loaded before a restart still works.

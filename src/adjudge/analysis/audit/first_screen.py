@@ -59,7 +59,7 @@ def fingerprints_of(part: AuditedCriterion) -> tuple[Fingerprint, ...]:
         shifts = [Shift(name, probe) for name, probe in part.probes.items() if probe.kind == kind]
         if shifts:
             by_size = sorted(shifts, key=lambda one: -abs(one.result.shift.value or 0.0))
-            verdicts = [one.result.verdict for one in shifts]
+            verdicts = [shift.result.verdict for shift in shifts]
             found.append(
                 Fingerprint(kind, tuple(by_size), verdicts.count("moves"), verdicts.count("unclear"))
             )
@@ -101,7 +101,7 @@ def _criterion_section(of: str, part: AuditedCriterion, most_rows: int) -> Secti
 def _row(fingerprint: Fingerprint, most_shifts: int) -> tuple[str, ...]:
     """The probes that did what they must not, by name; else the largest shifts."""
     noun, verb, _ = KINDS[fingerprint.kind]
-    moving = [one for one in fingerprint.shifts if one.result.verdict == "moves"]
+    moving = [shift for shift in fingerprint.shifts if shift.result.verdict == "moves"]
     shown = (moving or list(fingerprint.shifts))[: max(2, most_shifts // 3)]
     words = [f"{one.name} {shift_text(one.result)}" for one in shown]
     n = len(fingerprint.shifts)
@@ -132,7 +132,7 @@ def _noise_lines(part: AuditedCriterion) -> Iterator[str]:
 def _missed(part: AuditedCriterion) -> Iterator[Shift]:
     for fingerprint in fingerprints_of(part):
         if fingerprint.kind == "must_move":
-            yield from (one for one in fingerprint.shifts if one.is_bad)
+            yield from (shift for shift in fingerprint.shifts if shift.is_bad)
 
 
 def _without_probes(judge: str, audited: AuditedJudge) -> Iterator[Section]:

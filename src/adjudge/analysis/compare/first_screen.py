@@ -24,7 +24,9 @@ def compare_screen(comparison: Comparison, most_rows: int) -> tuple[Section, ...
     shown = rows[:most_rows]
     if len(rows) > len(shown):
         shown.append((f"and {len(rows) - len(shown)} more", *[""] * 5))
-    what = "pair" if all(one.kind == "choices" for one in comparison.criteria.values()) else "system"
+    what = (
+        "pair" if all(criterion.kind == "choices" for criterion in comparison.criteria.values()) else "system"
+    )
     columns = (
         what if is_one else f"criterion, {what}",
         comparison.first,

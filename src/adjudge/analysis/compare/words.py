@@ -118,7 +118,9 @@ def _criterion(name: str, card: CriterionComparison, comparison: Comparison) -> 
 
 def _margin_head(card: CriterionComparison) -> str:
     """The head of the column on equivalence, with the margin."""
-    margins = [one.equivalence.margin for one in card.systems.values() if one.equivalence is not None]
+    margins = [
+        system.equivalence.margin for system in card.systems.values() if system.equivalence is not None
+    ]
     return f"within ± {margins[0]:g}" if margins else "equivalence"
 
 

@@ -238,7 +238,7 @@ def _labelled_item(
     if labels:  # most items have none
         ratings = tuple(labels[rater].value if rater in labels else None for rater in raters)
         label = label_of([rating for rating in ratings if rating is not None])
-        probabilities = {one.probability for one in labels.values()}
+        probabilities = {label.probability for label in labels.values()}
         probability = probabilities.pop() if len(probabilities) == 1 else None
     # The two responses of a pair are not independent.
     group = result.group if result.group is not None or result.subject is None else f"pair {result.item}"

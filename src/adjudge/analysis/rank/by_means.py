@@ -58,7 +58,11 @@ def leaders_of(view: RunView, ranking: Ranking | None = None) -> dict[tuple[str,
     they are left out.
     """
     leaders: dict[tuple[str, str], Leaders] = {}
-    chosen = [] if ranking is None else [one for one in ranking.criteria.values() if one.kind == "choices"]
+    chosen = (
+        []
+        if ranking is None
+        else [criterion for criterion in ranking.criteria.values() if criterion.kind == "choices"]
+    )
     for of_choices in chosen:
         first = [standing.system for standing in of_choices.systems if standing.places[0] == 1]
         leaders[of_choices.protocol, of_choices.criterion] = Leaders(

@@ -225,7 +225,7 @@ def _verdict(
     all_names = list(dict.fromkeys(map(short_name, (*summary.criteria, *summary.pairs))))
     judges = list(summary.models)
     judge = judge_in_sentence(judges[0]) if len(judges) == 1 else f"the panel of {len(judges)} judges"
-    known = [one.recommendation.next for one in criteria if one.recommendation.next]
+    known = [criterion.recommendation.next for criterion in criteria if criterion.recommendation.next]
     reason = "No item has a human label."
     if state == "running" and summary.n_planned:
         reason = f"The run is in progress: {summary.n_items:,} of {summary.n_planned:,} items. {reason}"
@@ -267,7 +267,7 @@ def _ranked_systems(
 ) -> Iterator[SystemAnswer]:
     """The systems of a ranking: by their corrected win rates where every system has one, else as ranked."""
     systems = [] if ranked is None else list(ranked.systems)
-    if systems and all(one.system in corrected for one in systems):
+    if systems and all(system.system in corrected for system in systems):
         systems.sort(key=lambda one: -(corrected[one.system].value or 0.0))
     else:
         corrected = {}
@@ -322,7 +322,7 @@ def _answer(
         )  # fmt: skip
     judge, people = agreement_of(card)
     use = card.recommendation.use
-    is_ranked = line is not None and line.best is not None and any(one.corrected for one in systems)
+    is_ranked = line is not None and line.best is not None and any(system.corrected for system in systems)
     leaders = corrected_leaders(card) if is_ranked else ()
     best = leaders[0] if leaders else (line.best or "") if line is not None else ""
     return CriterionAnswer(
@@ -367,7 +367,7 @@ def _systems(name: str, summary: Summary, card: CriterionCard | None) -> tuple[S
             answers.append(SystemAnswer(system, mean, cell, people, cell.n, cell.n_failed, possible=possible))
     scale = summary.criteria[name].scale
     direction = 1 if scale is None else scale.direction
-    is_corrected = any(one.corrected is not None for one in answers)
+    is_corrected = any(answer.corrected is not None for answer in answers)
     # A judge's mean does not rank among corrected ones.
     return tuple(
         sorted(answers, key=lambda one: (is_corrected and one.corrected is None, *_place(one, direction)))

@@ -118,7 +118,7 @@ def _grouped(cautions: Sequence[Caution]) -> str:
     if first.brief is UNSET:
         more = f" (and {len(cautions) - 1:,} more like it)" if len(cautions) > 1 else ""
         return f"{in_brief(first.text).rstrip('.')}{more}."
-    criteria = [short_name(one.criterion) for one in cautions if one.criterion is not UNSET]
+    criteria = [short_name(caution.criterion) for caution in cautions if caution.criterion is not UNSET]
     if len(criteria) < len(cautions):
         return f"{first.brief}."  # over all criteria together
     return f"{first.brief}, on {criteria[0] if len(criteria) == 1 else f'{len(criteria)} criteria'}."

@@ -39,5 +39,7 @@ def kept_tuning(store: Store, run: RunRow) -> KeptTuning | None:
 
 def _prompt_of(store: Store, run: RunRow, criterion: str) -> str:
     protocols = protocols_of(store, run).values()
-    texts = [(one.system_text, one.user_text) for one in protocols if criterion in one.criteria]
+    texts = [
+        (protocol.system_text, protocol.user_text) for protocol in protocols if criterion in protocol.criteria
+    ]
     return "\n\n".join(part for part in texts[0] if part) if texts else ""

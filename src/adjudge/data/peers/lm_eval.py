@@ -52,7 +52,7 @@ def _arguments(record: Row) -> list[list[Any]]:
     `arg_0`."""
     whole = record.get("arguments")
     requests = list(whole.values()) if isinstance(whole, dict) else list_of(whole)
-    return [list(one.values()) if isinstance(one, dict) else list_of(one) for one in requests]
+    return [list(request.values()) if isinstance(request, dict) else list_of(request) for request in requests]
 
 
 def _sent(arguments: list[list[Any]]) -> list[Any]:

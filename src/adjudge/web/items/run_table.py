@@ -355,7 +355,7 @@ def _texts_of(store: Store, run: RunRow, seqs: Sequence[int], longest: int) -> I
         if item is None:
             continue
         explanations = dict.fromkeys(
-            one.result.explanation for one in stored.results or () if one.result.explanation
+            result.result.explanation for result in stored.results or () if result.result.explanation
         )
         fields = sorted(map(searched_text, item.fields.values()), key=len)
         yield stored.seq, "\n".join((item.id, *explanations, *fields))[:longest]

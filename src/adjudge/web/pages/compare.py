@@ -216,6 +216,6 @@ def _fields(first: Item | None, second: Item | None) -> Iterator[tuple[str, TwoT
     """The fields of an item that differ between the runs; all of them where one run lacks the item."""
     fields = [{} if item is None else item.fields for item in (first, second)]
     for name in {**fields[0], **fields[1]}:
-        texts = [searched_text(one[name]) if name in one else None for one in fields]
+        texts = [searched_text(field[name]) if name in field else None for field in fields]
         if texts[0] != texts[1]:
             yield name, two_texts(("", ""), texts[0], texts[1])

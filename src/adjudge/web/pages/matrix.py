@@ -230,7 +230,9 @@ _EMPTY: dict[str, Any] = {
 def _matrix_of(columns: Columns, rule: Mask, shown: MatrixView, run: str, q: str) -> _Matrix | None:
     """The matrix that an address asks for; none where nothing is judged yet."""
     questions = _questions(columns)
-    question = next((one for one in questions if one.key == shown.of), questions[0] if questions else None)
+    question = next(
+        (question for question in questions if question.key == shown.of), questions[0] if questions else None
+    )
     if question is None:
         return None
     of_question = question.rows_in(columns)
@@ -486,10 +488,10 @@ class _Matrix:
         if not answers:
             return MatrixCell()
         first = answers[0]
-        values = [one.value for one in answers if one.value is not None]
-        winners = Counter(one.name_of(one.choice) for one in answers if one.choice is not None)
-        labels = [one.label for one in answers if isinstance(one.label, float | int)]
-        named = [one.name_of(one.label) for one in answers if isinstance(one.label, str)]
+        values = [answer.value for answer in answers if answer.value is not None]
+        winners = Counter(answer.name_of(answer.choice) for answer in answers if answer.choice is not None)
+        labels = [answer.label for answer in answers if isinstance(answer.label, float | int)]
+        named = [answer.name_of(answer.label) for answer in answers if isinstance(answer.label, str)]
         value: float | str | None = sum(values) / len(values) if values else None
         if winners:
             value = _most(winners)
@@ -497,12 +499,12 @@ class _Matrix:
         label = _most(Counter(named)) if named else label
         text = status_text(first.status) if value is None else _text(value)
         people = "" if label is None else _text(label)
-        n = len({one.seq for one in answers})
+        n = len({answer.seq for answer in answers})
         people = people if n == 1 else ", ".join(filter(None, (people, f"n = {n:,}")))
         return MatrixCell(
             text,
             people,
-            self._css(value, label, first, [one.gap for one in answers if one.gap is not None]),
+            self._css(value, label, first, [answer.gap for answer in answers if answer.gap is not None]),
             f"/matrix?{self.shown.query(self._run, self._q, open=first.seq)}#pane",
             f"{first.item}: {text}" + (f", people {people}" if label is not None else ""),
             self.shown.open == first.seq,

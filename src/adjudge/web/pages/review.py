@@ -157,7 +157,7 @@ class ReviewPage:
         """What a reviewer needs to decide one cell."""
         values = self._item.values(store, run, cell.seq, Filter(), None)
         rows = self._items.listing(run).of_item(cell.seq)
-        row = next(one for one in rows if one["id"] == cell.row)
+        row = next(row for row in rows if row["id"] == cell.row)
         same = [
             one
             for one in rows

@@ -257,7 +257,7 @@ class RunsPage:
         wanted = request.query_params.get("q", "").strip()[:200]
         sort = request.query_params.get("sort", "")
         sort = sort if sort.removeprefix("-") in RUN_SORTS else ""
-        shown = [one for one in runs if _mentions(one.line, wanted)]
+        shown = [run for run in runs if _mentions(run.line, wanted)]
         if sort:
             shown.sort(key=RUN_SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
         return {
@@ -268,8 +268,8 @@ class RunsPage:
             "sorts": RUN_ORDERS,
             "sorted_by": lambda name: _runs_sorted_by(name, sort, wanted),
             "query": urlencode({"q": wanted, "sort": sort}),
-            "is_live": not is_known or any(one.line.status == "running" for one in runs),
-            "live_version": _version([one.line for one in runs]),
+            "is_live": not is_known or any(run.line.status == "running" for run in runs),
+            "live_version": _version([run.line for run in runs]),
         }
 
     def _runs(self) -> tuple[list[ListedRun], bool]:

@@ -71,7 +71,7 @@ def _view(judge: str, criterion: str, part: AuditedCriterion, link: Callable[[st
     noise = None
     if part.noise is not None and part.noise.low is not None and part.noise.high is not None:
         noise = (part.noise.low, part.noise.high)
-    shifts = [one.result.shift.value for row in rows for one in row.shifts]
+    shifts = [shift.result.shift.value for row in rows for shift in row.shifts]
     domain = domain_of(None, [*shifts, *(noise or ()), -part.margin, part.margin])
     n_unclear = sum(row.n_unclear for row in rows)
     n = sum(len(row.shifts) for row in rows)
@@ -93,15 +93,19 @@ def _kind_view(
     link: Callable[[str], str] | None,
 ) -> KindView:
     dots = [
-        Dot(f"{one.name}: {shift_text(one.result)}", one.result.shift.value, one.result.verdict == "moves")
-        for one in row.shifts
-        if one.result.shift.value is not None
+        Dot(
+            f"{shift.name}: {shift_text(shift.result)}",
+            shift.result.shift.value,
+            shift.result.verdict == "moves",
+        )
+        for shift in row.shifts
+        if shift.result.shift.value is not None
     ]
     return KindView(
         row.sentence,
         KINDS[row.kind][2],
         fingerprint(dots, noise, domain, f"{row.sentence}: shifts of the score"),
-        tuple(_probe_view(one, link) for one in row.shifts),
+        tuple(_probe_view(shift, link) for shift in row.shifts),
     )
 
 

@@ -113,7 +113,7 @@ def screen_view(
         command=command,
         panels=tuple(_panel(at, one, card, points or {}, doors) for at, one in enumerate(screen.criteria)),
         opened=screen.opened,
-        warnings=tuple(_warning(one, screen, doors) for one in screen.warnings[:MOST_WARNINGS]),
+        warnings=tuple(_warning(warning, screen, doors) for warning in screen.warnings[:MOST_WARNINGS]),
         more_warnings=count(hidden, "more warning") if hidden > 0 else "",
         judged=screen.judged,
         is_labelled=screen.is_labelled,

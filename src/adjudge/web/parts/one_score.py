@@ -63,7 +63,7 @@ class OneScore:
             if label.criterion == about[1] and label.probability is not None
         }
         probabilities = [drawn.get(item) for item, _, _, _ in rows]
-        differ = all(one is not None for one in probabilities) and len(set(probabilities)) > 1
+        differ = all(probability is not None for probability in probabilities) and len(set(probabilities)) > 1
         groups = [group for _, group, _, _ in rows]
         interval = score_interval(
             [label for _, _, _, label in rows],

@@ -91,7 +91,7 @@ class Crawl:
     def _note_left_out(self, run: str) -> None:
         with self._context.reading() as store:
             n_all = self._context.totals(store, store.run(run)).items
-        n_items = sum(one.path == "/item" and one.get("run") == run for one in self._names)
+        n_items = sum(name.path == "/item" and name.get("run") == run for name in self._names)
         if n_items < n_all:
             self.left_out.append(LeftOut(run, n_items, n_all))
 

@@ -28,15 +28,17 @@ class Candidate(Struct, frozen=True):
 
 def frontier(candidates: Sequence[Candidate], title: str) -> Markup:
     """A dot for each candidate; intervals for start, winner and the frontier."""
-    named = [one for one in candidates if one.role or one.is_on_frontier]
-    prices = [0.0, *(one.price for one in candidates)]
+    named = [candidate for candidate in candidates if candidate.role or candidate.is_on_frontier]
+    prices = [0.0, *(candidate.price for candidate in candidates)]
     seen = [
-        *(one.agreement for one in candidates),
+        *(candidate.agreement for candidate in candidates),
         *(end for one in named for end in (one.low, one.high)),
     ]
     axes = Axes(domain_of(None, prices), domain_of(None, seen), "USD per 1,000 items", "agreement")
     parts = axes.drawn()
-    on_frontier = sorted((one for one in candidates if one.is_on_frontier), key=lambda one: one.price)
+    on_frontier = sorted(
+        (candidate for candidate in candidates if candidate.is_on_frontier), key=lambda one: one.price
+    )
     if len(on_frontier) > 1:
         parts.append(curve(axes.at(one.price, one.agreement) for one in on_frontier))
     for one in sorted(candidates, key=lambda one: (bool(one.role), one.is_on_frontier)):
@@ -52,6 +54,8 @@ def frontier(candidates: Sequence[Candidate], title: str) -> Markup:
             is_right = axes.x.share(one.price) > 0.5
             place, anchor = (x - 9, "end") if is_right else (x + 9, "start")
             parts.append(text(place, y - 6, one.role, "t-strong", anchor=anchor))
-    words = "; ".join(f"{one.name} {one.agreement:.2f} at ${one.price:.2f}" for one in candidates)
-    has_links = any(one.url for one in candidates)
+    words = "; ".join(
+        f"{candidate.name} {candidate.agreement:.2f} at ${candidate.price:.2f}" for candidate in candidates
+    )
+    has_links = any(candidate.url for candidate in candidates)
     return chart(340.0, 290.0, title, parts, desc=words, view_box=True, css="plot", has_links=has_links)
