@@ -201,8 +201,8 @@ def test_the_card_shows_the_means_before_review_and_the_strip_counts_the_labels(
     line = CriterionBrief("tact", "scores", None, agreement=card.criteria["tact"].item["spearman"],
     n_labels=40,
                           n_reviewed=12, n_changed=5)  # fmt: skip
-    parts = {part.name: (part.text, part.more) for part in _trust(None, line)}  # type: ignore[arg-type]
-    assert parts["Reviewed"] == ("12 of 40 labels", "5 changed")
+    parts = list(_trust(None, line))  # type: ignore[arg-type]
+    assert any("12 of 40 labels" in part and "5 changed" in part for part in parts)
 
 
 @pytest.mark.slow
