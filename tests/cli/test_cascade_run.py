@@ -224,3 +224,23 @@ def test_replies_that_cannot_be_read_are_counted_and_nothing_else_ends_with_4(ca
     rescued = adjudge(*command, "--run", "rescued", "--json")
     assert rescued.code == 0, rescued.err
     assert [stage["failed"] for stage in rescued.json["stages"]] == [20, 0]
+
+
+@pytest.mark.slow
+def test_a_run_of_the_run_file_may_be_a_cascade(calibrated: Path) -> None:
+    calibrate()
+    items(calibrated / "new.jsonl", 120, 20)
+    (calibrated / "adjudge.toml").write_text(
+        '[runs.night]\nitems = "new.jsonl"\ncascade = "cascade.toml"\ncheck = "20%"\nquiet = true\n'
+        "concurrency = 1\n",
+        encoding="utf-8",
+    )
+    named = adjudge("run", "night", "--json")
+    assert named.code == 0, named.err
+    assert named.json["check"]
+    command = ("--cascade", "cascade.toml", "--check", "20%", "--concurrency", "1", "--quiet", "--json")
+    flags = adjudge("run", "new.jsonl", *command, "--run", "flags")
+    assert flags.code == 0, flags.err
+    first, second = ({row["item"]: row["judge"] for row in done.json["decisions"]} for done in (named, flags))
+    assert len(first) == 20
+    assert first == second

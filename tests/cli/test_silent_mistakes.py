@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from pathlib import Path
@@ -73,7 +74,10 @@ def test_an_export_has_the_format_of_its_suffix(tmp_path: Path) -> None:
     forced = adjudge("export", "--format", "jsonl", "-o", tmp_path / "f.csv", "--store", tmp_path / "s.db")
     assert forced.code == 0
     assert (tmp_path / "f.csv").read_bytes().startswith(b'{"item"')
-    for name in ("e.json", "e.xlsx", "e.csv.gz"):
+    for name, start in (("e.csv.gz", b"item,system"), ("e.jsonl.gz", b'{"item"'), ("e.gz", b'{"item"')):
+        assert adjudge("export", "-o", tmp_path / name, "--store", tmp_path / "s.db").code == 0
+        assert gzip.decompress((tmp_path / name).read_bytes()).startswith(start)
+    for name in ("e.json", "e.xlsx", "e.json.gz", "e.parquet.gz", "e.md.gz"):
         done = adjudge("export", "-o", tmp_path / name, "--store", tmp_path / "s.db")
         assert done.code == 2
         assert not (tmp_path / name).exists()

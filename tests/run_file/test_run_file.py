@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
@@ -11,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import adjudge as package
 from adjudge.cli.init import guessed
+from adjudge.cli.run import run_command
 from adjudge.errors import DataError
 from adjudge.run_file.read import read_run_file
 from adjudge.run_file.schema import json_schema
@@ -287,7 +290,8 @@ def test_a_run_file_is_a_regular_file_of_at_most_a_megabyte(place: Path) -> None
 
 def test_every_option_of_a_run_is_a_key_and_in_the_schema() -> None:
     keys = set(run_settings().__struct_fields__)
-    assert keys == {"items", "judge", "protocol", "models", "quiet", "dry_run", *declared_options()}
+    of_command = {"quiet", "dry_run", "yes", "no_reask", "cascade", "check"}
+    assert keys == {"items", "judge", "protocol", "models", *of_command, *declared_options()}
     definitions = json_schema()["$defs"]
     assert set(definitions["RunSettings"]["properties"]) == keys
     assert definitions["RunSettings"]["additionalProperties"] is False
@@ -297,6 +301,39 @@ def test_every_option_of_a_run_is_a_key_and_in_the_schema() -> None:
     assert set(definitions["JudgeSettings"]["properties"]) == {
         "protocol", "rubric", "labels", "criterion", "name", "steps", "examples",
     }  # fmt: skip
+
+
+def test_every_flag_of_run_is_a_key_of_a_run() -> None:
+    """Besides those that name the file itself, confirm it or choose the form of the output."""
+    flags = {
+        flag.lstrip("-").replace("-", "_")
+        for parameter in inspect.signature(run_command).parameters.values()
+        for flag in getattr(parameter.default, "param_decls", None) or ()
+        if flag.startswith("--")
+    }
+    keys = {field.name for field in msgspec.structs.fields(run_settings())}
+    assert len(flags) > 40
+    assert flags - keys == {"model", "config", "trust_run_file", "json"}
+    assert "models" in keys
+
+
+def test_no_reask_is_a_key_and_a_cascade_names_its_judges(place: Path) -> None:
+    (place / "adjudge.toml").write_text(
+        '[runs.one]\nitems = "answers.jsonl"\ncriterion = "Is it kind?"\nmodels = "fake:text=4"\n'
+        'no_reask = true\n[runs.two]\nitems = "answers.jsonl"\ncascade = "c.toml"\nmodels = "fake:text=4"\n'
+        "[runs.three]\ncheck = 0.02\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(DataError) as raised:
+        read_run_file()
+    assert "runs.two: the cascade names its protocols and models. Leave models out." in str(raised.value)
+    assert "runs.three.check: it is for cascades" in str(raised.value)
+    assert "runs.one" not in str(raised.value)
+    text = (place / "adjudge.toml").read_text(encoding="utf-8").partition("[runs.two]")[0]
+    (place / "adjudge.toml").write_text(text, encoding="utf-8")
+    read = read_run_file()
+    assert read is not None
+    assert read.runs["one"]["reask"] == 0
 
 
 def test_the_schema_accepts_a_good_file_and_refuses_a_bad_one() -> None:

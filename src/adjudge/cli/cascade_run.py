@@ -80,7 +80,9 @@ def request_of_cascade(
     return request_of_flags(ctx, items, [first.protocol], [first.model], given, config)
 
 
-def run_cascade(request: Request, path: Path, check: str | None, is_quiet: bool, *, as_json: bool) -> int:
+def run_cascade(
+    request: Request, path: Path, check: str | float | None, is_quiet: bool, *, as_json: bool
+) -> int:
     """Run all stages; returns the exit code. The same command resumes."""
     from ..analysis.cascade.cascade_file import read_cascade
 
@@ -103,10 +105,10 @@ def run_cascade(request: Request, path: Path, check: str | None, is_quiet: bool,
     return _finish(cascade, asked[len(stages) - 1][1], stages, left or (), decisions, as_json=as_json)
 
 
-def _share_of(check: str | None) -> float:
+def _share_of(check: str | float | None) -> float:
     if check is None:
         return 0.0
-    text = check.strip()
+    text = str(check).strip()
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

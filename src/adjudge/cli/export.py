@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -28,7 +30,7 @@ def export_command(
         "--format",
         metavar="jsonl|csv|parquet|latex|markdown",
         help=(
-            "The file format; default: by the suffix of -o, otherwise jsonl. latex and markdown: "
+            "The file format; default: by the suffix of -o (.gz too), otherwise jsonl. latex and markdown: "
             "the table of means, for a paper."
         ),
     ),
@@ -68,7 +70,7 @@ def export_command(
             columns, rows = _elements(opened, exported)
         else:
             columns, rows = _reviews(opened, exported) if reviews else _results(opened, exported, labels)
-        with writing(output) as file:
+        with _exported(output) as file:
             if form == "jsonl":
                 _write_jsonl(rows, file)
             elif form == "csv":
@@ -79,11 +81,25 @@ def export_command(
                 write_parquet(rows, columns, file)
 
 
+@contextlib.contextmanager
+def _exported(output: Path | None) -> Iterator[IO[bytes]]:
+    """The file of an export; compressed where its name ends in .gz, with the same bytes every time."""
+    with writing(output) as file:
+        if output is None or output.suffix.lower() != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as compressed:
+            yield cast("IO[bytes]", compressed)
+
+
 def _checked_format(form: str | None, output: Path | None, *, is_of_results: bool) -> str:
     """The format asked for; an error where it cannot be written."""
     form = form or _format_by_suffix(output)
     if form not in ("jsonl", "csv", "parquet", "latex", "markdown"):
         raise DataError(f"--format {form}: choose jsonl, csv, parquet, latex or markdown.")
+    is_compressed = output is not None and output.suffix.lower() == ".gz"
+    if is_compressed and form not in ("jsonl", "csv"):
+        raise DataError(f"-o {output}: only jsonl and csv are written as .gz. Leave .gz out.")
     if form in ("latex", "markdown") and not is_of_results:
         raise DataError(
             f"--format {form} is the table of means. Export reviews and elements as jsonl or csv."
@@ -180,11 +196,12 @@ def _ends(result: Result, intervals: ScoreIntervals) -> dict[str, float | None]:
 def _format_by_suffix(output: Path | None) -> str:
     """The format that the name of a file promises; a name that promises one that is not written is an
     error."""
-    suffix = "" if output is None else output.suffix.lower().lstrip(".")
-    if suffix in ("json", "tsv", "xlsx", "gz"):
+    name = Path("") if output is None else Path(output.name.lower())
+    suffix = (Path(name.stem) if name.suffix == ".gz" else name).suffix.lstrip(".")
+    if suffix in ("json", "tsv", "xlsx"):
         raise DataError(
-            f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv or .parquet, or "
-            "give --format."
+            f"-o {output}: no export is written as .{suffix}. Name it .jsonl, .csv, .jsonl.gz, .csv.gz or "
+            ".parquet, or give --format."
         )
     return {"csv": "csv", "parquet": "parquet", "tex": "latex", "md": "markdown"}.get(suffix, "jsonl")
 

@@ -92,28 +92,26 @@ def run_command(
     """Judge items with one or more models, and report the scores. Run the same command again to resume."""
     given = {**options, "store": str(store)}
     of_file: dict[str, Any] = {"reask": 0} if no_reask else {}
-    if cascade is not None:
-        from .cascade_run import request_of_cascade, run_cascade
+    from .cascade_run import request_of_cascade, run_cascade
 
+    if cascade is not None:
         request = request_of_cascade(ctx, items, (protocols, models), given, config, cascade)
         raise typer.Exit(run_cascade(request, cascade, check, quiet, as_json=as_json))
+    request = request_of_flags(
+        ctx, items, protocols, models, given, config, of_file,
+        lambda keywords: with_proposed_judge(keywords, yes or bool(of_file["yes"])),
+    )  # fmt: skip
+    quiet = quiet or bool(of_file["quiet"])
+    if of_file["cascade"]:
+        path, share = Path(of_file["cascade"]), check or of_file["check"]
+        raise typer.Exit(run_cascade(request, path, share, quiet, as_json=as_json))
     if check is not None:
         raise DataError("--check is for cascades. Give the cascade file with --cascade FILE.")
-    request = request_of_flags(
-        ctx,
-        items,
-        protocols,
-        models,
-        given,
-        config,
-        of_file,
-        lambda keywords: with_proposed_judge(keywords, yes),
-    )
-    request = with_proposed_columns(request, yes)
-    if of_file.get("dry_run") or dry_run:
+    request = with_proposed_columns(request, yes or bool(of_file["yes"]))
+    if of_file["dry_run"] or dry_run:
         print_dry_run(request, as_json)
         return
-    finished, code = carry_out(request, of_file.get("quiet") or quiet, as_json=as_json)
+    finished, code = carry_out(request, quiet, as_json=as_json)
     if finished is not None:
         from .report import show_report
 

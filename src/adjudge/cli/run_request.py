@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ..engine import Request
 
 
+COMMAND_KEYS = ("quiet", "dry_run", "yes", "cascade", "check")
+"""What a run of the run file sets for the command alone."""
+
+
 def request_of_flags(
     ctx: typer.Context,
     items: str | None,
@@ -43,8 +47,13 @@ def request_of_flags(
     flags = _given_flags(ctx, options) | extra
     flags |= {name: value for name, value in (("protocol", protocols), ("model", models)) if value}
     keywords = _keywords(items, flags, config)
-    for name in ("quiet", "dry_run"):
-        extra[name] = keywords.pop(name, False)
+    for name in COMMAND_KEYS:
+        extra[name] = keywords.pop(name, None)
+    if extra["cascade"] and not _has_judge(keywords):
+        from ..analysis.cascade.cascade_file import read_cascade
+
+        first = read_cascade(Path(extra["cascade"])).stages[0]
+        keywords |= {"protocol": [first.protocol], "model": [first.model]}
     if propose is not None and not _has_judge(keywords):
         keywords = propose(keywords)
     _check_given(keywords)

@@ -76,11 +76,13 @@ def serve_command(
     if invitations or revoke:
         manage_invitations(clients, revoke)
         return
-    cascades = {path.stem: _cascade(path, store) for path in cascade}
+    cascades = {path.stem: _cascade(path, path.stem, store) for path in cascade}
     is_file_needed = bool(names) or not cascades
-    requests = _requests(read_confirmed(config), names or [], store) if is_file_needed else {}
-    if both := sorted(set(requests) & set(cascades)):
+    file = read_confirmed(config) if is_file_needed else None
+    requests, of_file = _served(file, names or [], store) if is_file_needed else ({}, {})
+    if both := sorted({*requests, *of_file} & set(cascades)):
         raise DataError(f"{', '.join(both)}: a run and a cascade have this name. Rename the cascade file.")
+    cascades |= of_file
     given = os.environ.get(TOKEN, "")
     token = given or token_urlsafe(32)
 
@@ -107,8 +109,10 @@ def serve_command(
     )
 
 
-def _requests(file: RunFile | None, names: list[str], store: Path) -> dict[str, Request]:
-    """The runs to serve, each as a request without items."""
+def _served(
+    file: RunFile | None, names: list[str], store: Path
+) -> tuple[dict[str, Request], dict[str, ServedCascade]]:
+    """The runs to serve, each as a request without items, and those that are cascades."""
     if file is None:
         raise DataError("adjudge serve needs a run file, adjudge.toml, with [runs.NAME] for each judge.")
     unknown = [name for name in names if name not in file.runs]
@@ -116,10 +120,12 @@ def _requests(file: RunFile | None, names: list[str], store: Path) -> dict[str, 
         raise DataError(
             f"{file.path} has no run {', '.join(unknown)}. It has: {', '.join(file.runs) or 'none'}."
         )
-    return {name: _request(file, name, store) for name in names or file.runs}
+    paths = {name: file.runs[name].get("cascade") for name in names or file.runs}
+    cascades = {name: _cascade(Path(path), name, store) for name, path in paths.items() if path is not None}
+    return {name: _request(file, name, store) for name in paths if name not in cascades}, cascades
 
 
-def _cascade(path: Path, store: Path) -> ServedCascade:
+def _cascade(path: Path, name: str, store: Path) -> ServedCascade:
     """The judges of a cascade that may decide, as they were calibrated."""
     from ..analysis.cascade.cascade_file import read_cascade
     from ..analysis.cascade.stage_judge import stage_judge
@@ -134,7 +140,7 @@ def _cascade(path: Path, store: Path) -> ServedCascade:
     for place, stage in enumerate(stages, 1):
         judge = stage_judge(store, stage, confirmed_on_terminal)
         asked = {"protocol": judge.protocols, "model": judge.models, **judge.settings}
-        run = f"serve/{path.stem}.{place}"
+        run = f"serve/{name}.{place}"
         requests.append(
             request_of(items=(), run=run, store=str(store), command=("adjudge", "serve"), **asked)
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..models.destinations import FILE_FORMS
 
-PATH_KEYS = ("items", "rubric", "examples", "map_scores", "store")
+PATH_KEYS = ("items", "rubric", "examples", "map_scores", "cascade", "store")
 
 
 def resolved_path(file: Path, path: str) -> str:

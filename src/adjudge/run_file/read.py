@@ -6,7 +6,7 @@ Reads and checks the file and turns a run into the options of `adjudge run`; sta
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,9 @@ def _run(
         if both:
             problems.append(f"{where}: judge and {both[0]} both say how to judge. Keep one of them.")
         table["judge"] = [_judge(judge, file) for judge in table["judge"]]
+    problems += _cascade_problems(where, table)
+    if table.pop("no_reask", False):
+        table["reask"] = 0
     for key in PATH_KEYS:
         if key in table:
             table[key] = resolved_paths(table[key], file)
@@ -239,6 +242,16 @@ def _run(
     if "models" in table:
         table["models"] = [model_path(entry, file) for entry in as_texts(table["models"])]
     return table
+
+
+def _cascade_problems(where: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """What does not go together with the file of a cascade, or needs one."""
+    if "cascade" in table:
+        named = [key for key in ("judge", "protocol", "rubric", "criterion", "models") if key in table]
+        if named:
+            yield f"{where}: the cascade names its protocols and models. Leave {', '.join(named)} out."
+    elif "check" in table:
+        yield f"{where}.check: it is for cascades. Give the cascade file with cascade = …"
 
 
 def _judge(judge: JudgeSettings, file: Path) -> JudgeSettings:

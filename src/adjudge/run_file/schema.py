@@ -39,6 +39,10 @@ _DESCRIPTIONS = {
         "models": "models of this file by their alias, or specs as after -m",
         "quiet": "print no progress",
         "dry_run": "show what would be sent; send nothing",
+        "yes": "accept proposed columns and criteria; ask nothing",
+        "no_reask": "the same as reask = 0",
+        "cascade": "a file of adjudge cascade: it names the judges, the cheapest first",
+        "check": "with cascade: share of decided items that people check, such as 2%",
     },
 }
 

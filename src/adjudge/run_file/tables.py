@@ -46,6 +46,10 @@ def run_settings() -> type[Struct]:
         ("models", str | list[str] | None, None),
         ("quiet", bool | None, None),
         ("dry_run", bool | None, None),
+        ("yes", bool | None, None),
+        ("no_reask", bool | None, None),
+        ("cascade", str | None, None),
+        ("check", str | float | None, None),
     ]
     for name, declared in declared_options().items():
         fields.append((name, _file_type(declared) | None, None))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from adjudge.analysis.report.summary import Summary
+from adjudge.analysis.report.words.cost import known_cost
 from adjudge.analysis.report.words.report import report_sections, size_text
 from adjudge.analysis.run_view.run_facts import ModelFacts, ProtocolFacts
 from adjudge.cli.markdown import escaped, markdown_of
@@ -246,3 +247,10 @@ def test_any_results_give_a_summary_of_finite_numbers_that_can_be_printed(
         assert not any(unicodedata.category(sign) == "Cc" for sign in text)
     for line in markdown(summary).splitlines():
         assert not line.startswith("| ") or line.endswith(" |")
+
+
+def test_a_cost_says_how_many_calls_have_no_price() -> None:
+    summary = replace(summarise([score("1", 4)]), cost_usd=0.5, n_calls=3, n_unpriced=2)
+    assert known_cost(summary) == "$0.50 (excluding 2 calls without a price)"
+    assert known_cost(replace(summary, n_unpriced=0)) == "$0.50"
+    assert known_cost(replace(summary, cost_usd=None)) == "unknown"

@@ -84,6 +84,10 @@ def unbounded(ranking: CriterionRanking) -> Iterator[str]:
         )
 
 
+_MOST_NAMED = 4
+"""How many systems a note lists."""
+
+
 def _failures(ranking: CriterionRanking) -> Iterator[str]:
     total = ranking.n_games + ranking.n_failed if ranking.kind == "choices" else None
     if ranking.n_failed and total:
@@ -92,11 +96,12 @@ def _failures(ranking: CriterionRanking) -> Iterator[str]:
             "failed and are not counted."
         )
     elif ranking.n_failed:
-        worst = max(ranking.systems, key=lambda standing: standing.n_failed)
+        failed = sorted(ranking.systems, key=lambda standing: -standing.n_failed)
+        shown = [f"{one.system} {one.n_failed:,}" for one in failed[:_MOST_NAMED] if one.n_failed]
+        more = ", …" if any(one.n_failed for one in failed[_MOST_NAMED:]) else ""
         yield (
-            f"{count(ranking.n_failed, 'score')} could not be read, most of them of {worst.system} "
-            f"({worst.n_failed}). Poor outputs cause more unreadable replies, so the mean over the "
-            "rest overstates it."
+            f"{count(ranking.n_failed, 'score')} could not be read ({', '.join(shown)}{more}). Where poor "
+            "outputs caused that, the means of these systems are too high."
         )
 
 

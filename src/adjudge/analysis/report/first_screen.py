@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from ...records import Estimate, Scale
 from ...results.combine import Kind
-from ...words import count, names, price, short_name
+from ...words import count, names, short_name
 from ..about import about_note
 from ..brief.brief import Brief, CriterionBrief
 from ..brief.words import best_sentence
@@ -34,6 +34,7 @@ from ..trust.words.recommendation import no_labels_step, verdict_sentence
 from ..trust.words.sentences import agreement_of
 from .screen_warnings import ScreenWarning, screen_warnings
 from .summary import Summary
+from .words.cost import known_cost
 from .words.report import size_text
 
 State = Literal["answered", "nothing", "all failed", "running"]
@@ -155,7 +156,7 @@ def first_screen(
 
 def _judged(summary: Summary) -> str:
     """How much was judged, at which cost; of a cascade, who decided."""
-    text = f"Judged: {size_text(summary)}; cost {price(summary.cost_usd)}."
+    text = f"Judged: {size_text(summary)}; cost {known_cost(summary)}."
     if summary.about == "these-items":
         text = f"{text} {about_note('Means')}"
     return f"{text} {decided_text(summary.cascade)}" if summary.cascade else text

@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from ...analysis.rank.ranking import Ranking
 from ...analysis.report.summary import Summary
+from ...analysis.report.words.cost import known_cost
 from ...analysis.trust.card import Card
-from ...words import count, number, price, share
+from ...words import count, number, share
 
 
 class DrawerNumbers(Struct, frozen=True):
@@ -44,5 +45,5 @@ def drawer_numbers(summary: Summary, card: Card | None, ranking: Ranking | None)
         failures=failed,
         card=count(card.n_labels, "label") if card is not None else "",
         readings=f"{share(1 - n_unread / n_asked)} read" if n_asked else "",
-        cost=price(summary.cost_usd),
+        cost=known_cost(summary),
     )

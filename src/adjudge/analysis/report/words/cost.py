@@ -16,6 +16,16 @@ def cost_sections(summary: Summary) -> Iterator[Section]:
         yield Section("Time and cost", tuple(line for line in lines if line))
 
 
+def known_cost(summary: Summary) -> str:
+    """What the run cost, and how many calls have no price."""
+    return price(summary.cost_usd) + _unpriced(summary)
+
+
+def _unpriced(summary: Summary) -> str:
+    is_partial = summary.cost_usd is not None and summary.n_unpriced
+    return f" (excluding {count(summary.n_unpriced, 'call')} without a price)" if is_partial else ""
+
+
 def cost_text(summary: Summary) -> str:
     """Calls, tokens, cost and time; empty where nothing is known."""
     if not (
@@ -34,8 +44,7 @@ def cost_text(summary: Summary) -> str:
     cost = "cost unknown (no price given)" if summary.cost_usd is None else price(summary.cost_usd)
     if summary.cost_usd == 0 and not summary.n_unpriced:
         cost = "free"
-    if summary.cost_usd is not None and summary.n_unpriced:
-        cost += f" (excluding {count(summary.n_unpriced, 'call')} without a price)"
+    cost += _unpriced(summary)
     if summary.cost_usd and summary.n_calls and summary.n_cached >= summary.n_calls:
         cost += ", paid earlier"
     elif summary.cost_usd and summary.paid_earlier_usd:
