@@ -53,7 +53,7 @@ def outcomes(k: int, n_prompts: int, ties: float, rng: np.random.Generator) -> O
 def games_from(
     asked: dict[tuple[int, int], int], of: Outcomes, order: dict[tuple[int, int], NDArray[np.int64]], k: int
 ) -> Games:
-    """The outcomes asked so far; of each pair the prompts come in an order of its own."""
+    """The outcomes asked so far; of each pair the prompts come in another order."""
     first, second, share, prompt = [], [], [], []
     for (i, j), n in asked.items():
         prompts = order[i, j][:n]

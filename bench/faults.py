@@ -1,7 +1,7 @@
 """A run against a host that goes wrong: is anything lost or scored wrongly, and how much longer does it take?
 
 The host answers 5 % of all requests with 429 (half of them with Retry-After: 1), 5 % with 500, 2 % with
-garbage, and leaves 1 % without an answer. Every item has a score of its own, so a reply that ends up at
+garbage, and leaves 1 % without an answer. Every item has a separate score, so a reply that ends up at
 another item shows.
 
     python bench/faults.py [--items 1000] [--concurrency 64] [--latency 0.05] [--seed 1]

@@ -2,7 +2,7 @@
 
 The bare loop only posts ready-made prompts (`session.post(url, json=…)`) and decodes the answers
 (`await response.json()`): it renders nothing, reads no score and stores nothing. Both talk to the same fake
-server in a process of its own, alternately, in one run of this program. Start-up is taken out by the
+server in a separate process, alternately, in one run of this program. Start-up is taken out by the
 difference of two sizes. All CPU figures are user plus system time of the client's process with all its
 threads.
 
@@ -105,7 +105,7 @@ def serve(latency: float) -> None:
 
 @contextmanager
 def server(latency: float) -> Iterator[str]:
-    """A fake server in a process of its own; its address."""
+    """A fake server in a separate process; its address."""
     command = [sys.executable, __file__, "--serve", str(latency)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -182,7 +182,7 @@ class Bench:
             write_bodies(self.folder / f"bodies-{n}.jsonl", self.folder / f"items-{n}.jsonl", self.rubric)
 
     def adjudge(self, url: str, n: int, concurrency: int, *, fresh: bool = True) -> Cost:
-        """`adjudge run` on a store of its own, or once more on the one before."""
+        """`adjudge run` on a separate store, or once more on the one before."""
         self._stores += fresh
         return measured(
             [

@@ -200,7 +200,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--limit", type=int, default=12, help="documents of summeval")
-    parser.add_argument("--all-criteria", action="store_true", help="also the five that nobody has rated")
+    parser.add_argument("--all-criteria", action="store_true", help="also the five that no one has rated")
     parser.add_argument(
         "--variants", action="store_true", help="also in the other direction, which takes longer"
     )

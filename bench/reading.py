@@ -48,7 +48,7 @@ _SENTENCES = (
     'It quotes the phrase "a good answer needs a reason" without saying where it comes from.',
     "- **Accuracy**: mostly right, with one slip in step 3.",
     "Response A explains the steps in order, while Response B jumps to the result.",
-    "Output (a) keeps the format that was asked for; Output (b) adds a table nobody wanted.",
+    "Output (a) keeps the requested format; Output (b) adds a table no one wanted.",
     "In terms of style, it could be improved by shorter sentences and fewer adjectives.",
     "The tone fits the audience, and the example in the second paragraph makes the point clear.",
     "Some of the details are vague: it names no source, gives no date and leaves the reader to guess.",

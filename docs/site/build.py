@@ -1,7 +1,7 @@
 """Builds the documentation site into build/docs: `make docs`.
 
 The pages are those of docs/, and reference pages made from the code, so that they cannot differ from it. Each
-version of Adjudge has a folder of its own; `versions.json` lists them. Nothing is fetched, neither here nor
+version of Adjudge has a separate folder; `versions.json` lists them. Nothing is fetched, neither here nor
 by a reader's browser.
 """
 

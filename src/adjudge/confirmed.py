@@ -25,7 +25,7 @@ VARIABLE = "ADJUDGE_TRUST_RUN_FILE"
 
 
 Confirm = Callable[[Path, Sequence[str]], bool]
-"""Shows the names of a file to the user and asks; None where there is nobody to ask."""
+"""Shows the names of a file to the user and asks; None where there is no one to ask."""
 
 
 class Confirmed(Struct, frozen=True):
@@ -61,7 +61,7 @@ def printed_names(names: Sequence[str]) -> str:
 
 
 def remember(file: Path, names: Sequence[str]) -> None:
-    """Keep what the user has confirmed; where that is not possible, it is asked for again."""
+    """Keep what the user has confirmed; where that is not possible, it is requested again."""
     path, known = _path(file), _confirmed(file)
     if known.issuperset(names):
         return

@@ -634,7 +634,7 @@ class Call(Struct, frozen=True, gc=False):
 
 
 PART_KINDS = frozenset(("reask", "steps", "extract", "check"))
-"""Kinds of calls whose replies are no judgments of their own, but part of one."""
+"""Kinds of calls whose replies are only a part of a judgment."""
 
 
 ErrorKind = Literal[

@@ -76,7 +76,7 @@ def annotate_command(
             "Only one --rater can be given without --share. The page asks others for their names."
         )
     if shared is not None and not names and all(one.revoked for one in invited.all()):
-        raise DataError("Nobody is invited to label this run. Name the raters: --share --rater NAME")
+        raise DataError("No one is invited to label this run. Name the raters: --share --rater NAME")
     _label(store, run, LabellingDraw(n, seed, criterion), names, (shared, invited), port, no_browser)
 
 

@@ -69,7 +69,7 @@ def _looks(folder: Path, run: str) -> list[Path]:
 
 
 def _look_again(command: list[str], folder: Path, run: str) -> None:
-    """Run the command of the stored run once more, into a store of its own: no reply is reused or
+    """Run the command of the stored run once more, into a separate store: no reply is reused or
     replaced."""
     from .app import app
 

@@ -30,7 +30,7 @@ def list_models(as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json([{"model": form, "needs": needs} for form, needs in forms()])
         return
-    # The forms of decision models are long: in a table of their own they leave room in the other one.
+    # The forms of decision models are long: in a separate table they leave room in the other one.
     for head, is_decision in (("model", False), ("decision model", True)):
         print_table(
             (head, "needs"),

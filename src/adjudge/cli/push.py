@@ -49,7 +49,7 @@ def push_command(
 ) -> None:
     """Write the scores of a run to a platform, each with its status, explanation, judge and interval.
 
-    A score keeps its id: a second push writes nothing twice, and a push that was stopped goes on. A failed
+    A score keeps its id: a second push writes nothing twice, and a stopped push resumes. A failed
     judgment is written as an error, never as a number. To a hub the whole run is sent, with its calls and
     labels; ADJUDGE_HUB_TOKEN holds your token.
     """

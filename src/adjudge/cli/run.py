@@ -170,7 +170,7 @@ def _print_submitted(finished: Run, watcher: ProgressWatcher, command: str, as_j
         print_json({"run": finished.name, "status": finished.status, "batches": batches})
         return
     n_other = finished.progress.in_batches - sum(row.n_calls for row in held)
-    lines = [f"Submitted run {finished.name}: {batch_words(held) or 'no batch of its own is open'}."]
+    lines = [f"Submitted run {finished.name}: {batch_words(held) or 'no batch of this run is open'}."]
     lines += [f"  {row.model}: {row.note}" for row in held if row.note]
     if n_other > 0 and not held:
         lines.append(

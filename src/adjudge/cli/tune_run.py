@@ -1,4 +1,4 @@
-"""`adjudge tune RUN`: candidates judge the labelled items of a run, each as a run of its own that resumes.
+"""`adjudge tune RUN`: candidates judge the labelled items of a run, each as a separate run that resumes.
 
 A candidate is a prompt with a judge and its settings. Fewer samples and a calibration map need no further
 calls: they are made of the stored judgments.

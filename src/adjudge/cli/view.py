@@ -78,7 +78,7 @@ def view_command(
     if guest and shared is None:
         raise DataError("--guest needs --share: without it, the pages are for this machine only.")
     if member and shared is None:
-        raise DataError("--member needs --share: without it, nobody else can reach this machine.")
+        raise DataError("--member needs --share: without it, no one else can reach this machine.")
     if member:
         open_store(store).close()  # a hub may begin with an empty store
     with open_store(store, write=False) as opened:

@@ -71,7 +71,7 @@ def read_small(path: Path) -> bytes:
     """The bytes of a short file that goes to a judge or decides what does: part of a protocol, a rubric, a
     run file.
 
-    It must be a regular file inside its own folder: a link in a folder that somebody sent could otherwise
+    It must be a regular file inside its own folder: a link in a folder that a person sent could otherwise
     pass on a file of the user's, and a device or a pipe would never end.
     `BrokenFileError` says what is wrong; a missing file is a `FileNotFoundError`.
     """

@@ -122,7 +122,7 @@ def _first_sheet(path: Path, pl: Any) -> Iterator[polars.DataFrame]:
         yield pl.read_excel(io.BytesIO(data), engine="calamine", infer_schema_length=None)
     except ModuleNotFoundError:
         raise DataError("Excel files need fastexcel. Install it: pip install 'adjudge[data]'") from None
-    # The reader of Excel files has errors of its own, which it may not export; its panic is not an Exception.
+    # The reader of Excel files has its own errors, which it may not export; its panic is not an Exception.
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise

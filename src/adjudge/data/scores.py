@@ -94,7 +94,7 @@ def read_scores(
 def _rows(
     table: Table, problems: Problems, criterion: str, renames: Mapping[str, str], form: str
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of a table, or the scores that a known tool wrote in a form of its own."""
+    """The rows of a table, or the scores that a known tool wrote in its format."""
     if form not in SCORE_FORMATS:
         raise DataError(f"--format {form}: choose {', '.join(SCORE_FORMATS)}.")
     peer = _peer(table, renames, form)

@@ -46,7 +46,7 @@ DEFAULT_PROTOCOL = ALONE
 
 
 def judges_of(request: Request) -> list[ProtocolUse]:
-    """The ways of judging of a request, each criterion with a name of its own where there are several."""
+    """The ways of judging of a request, each criterion with a separate name where there are several."""
     return _with_examples(_judges(request), request.examples)
 
 
@@ -269,7 +269,7 @@ def _protocol(judge: ProtocolUse) -> Protocol:
 
 
 def _check_names(judges: Sequence[ProtocolUse], protocols: Sequence[Protocol]) -> None:
-    """Two criteria of one protocol need two names: otherwise their scores could not be told apart."""
+    """Two criteria of one protocol need two names: otherwise their scores could not be distinguished."""
     seen: dict[tuple[str, str], Protocol] = {}
     for judge, protocol in zip(judges, protocols, strict=True):
         for criterion in protocol.criteria if judge.rubric is not None or judge.criterion else ():

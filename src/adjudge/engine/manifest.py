@@ -74,7 +74,7 @@ _MODEL_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_
 
 
 def _model_entry(model: Model) -> dict[str, Any]:
-    """A model in the manifest. `spec` is its name in results; an alias and parameters of its own are recorded
+    """A model in the manifest. `spec` is its name in results; an alias and its own parameters are recorded
     only where it has them, so that runs from before these existed keep their identity.
     """
     entry: dict[str, Any] = {"spec": model.name, "identity": model.identity, "is_fake": model.is_fake}

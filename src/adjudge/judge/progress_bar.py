@@ -14,7 +14,7 @@ _SECONDS = 0.2
 
 
 class ProgressBar(Watcher):
-    """Draws on standard error, and only where somebody can see it move."""
+    """Draws on standard error, and only where a person can see it move."""
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -149,7 +149,7 @@ class BedrockModel(RemoteModel):
         return _encode(request)
 
     def _adapt(self, refusal: ErrorBody, body: bytes) -> bool:
-        """The parameters that a host may refuse stand in a table of their own."""
+        """The parameters that a host may refuse stand in a separate table."""
         sent = msgspec.json.decode(body, type=dict[str, Any])
         return super()._adapt(refusal, _encode({**sent, **sent.get("inferenceConfig", {})}))
 

@@ -98,7 +98,7 @@ class FakeModel(Model):
         tokens_out = len(line.text.split())
         return Reply(
             call.key,
-            str(line.text),  # a number in a script is a text of its own type
+            str(line.text),  # a number in a script is a text of another type
             str(line.reasoning),
             line.logprobs,
             tokens_in,

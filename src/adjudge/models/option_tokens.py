@@ -1,7 +1,7 @@
 """A model with log-probabilities that answers typed questions: the options are letters, and the probabilities
 of the letters as the first token of the reply are those of the options.
 
-Each question is a short chat call of its own; the answers have the form of OpenAI's decisions, with the mass
+Each question is a short, separate chat call; the answers have the form of OpenAI's decisions, with the mass
 that the letters caught. A reply without log-probabilities stops the run: there is nothing to fall back to.
 """
 

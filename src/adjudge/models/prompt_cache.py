@@ -35,7 +35,7 @@ class _Beginning(Struct):
 
     text: str
     has_differed: bool = False
-    """whether calls with different prompts were seen: before that, nobody knows what they share"""
+    """whether calls with different prompts were seen: before that, no one knows what they share"""
     kept_until: float = -math.inf
     writing_until: float = -math.inf
     in_vain: int = 0

@@ -24,7 +24,7 @@ Schema = dict[str, Any]
 
 
 class SchemaFailures:
-    """What is known of the schemas of one model. They are told apart as objects, which the calls of a
+    """What is known of the schemas of one model. They are distinguished as objects, which the calls of a
     protocol share."""
 
     def __init__(self) -> None:

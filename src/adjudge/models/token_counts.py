@@ -20,7 +20,7 @@ def estimated_prompt(messages: Sequence[Message]) -> int:
 
 
 MOST_ADDED_TOKENS = 50_000
-"""The most tokens that a host may plausibly add to a prompt: templates, instructions of its own."""
+"""The most tokens that a host may plausibly add to a prompt: templates, its own instructions."""
 
 
 MOST_HIDDEN_TOKENS = 500_000

@@ -29,7 +29,7 @@ def estimated_judgment(
     expected value where log-probabilities were requested.
     """
     flags = (*flags, *reply.flags)
-    if call.is_ruled and not reply.text:  # an empty response, which nobody was asked about
+    if call.is_ruled and not reply.text:  # an empty response, which no one was asked about
         return structs.replace(unanswered(protocol, "unparsed"), flags=flags)
     if protocol.answer.reader == "likelihood":
         judgment = read_likelihood(protocol, item, reply)

@@ -1,4 +1,4 @@
-"""What a reply shows of an answer although it is not in the format that was asked for.
+"""What a reply shows of an answer although it is not in the requested format.
 
 A follow-up question must not override it: a judge that writes "I would give it 5" and then answers "1" has
 contradicted itself.

@@ -63,7 +63,7 @@ def with_reask(
             return score
         visible = shown.get((score.criterion, score.subject))
         if score.status == "truncated":
-            # Without a span no answer in the format that was asked for had begun: that is the reasoning.
+            # Without a span no answer in the requested format had begun: that is the reasoning.
             contradicts = score.span is not None and visible is not None and not _goes_on(visible, answer)
         elif visible is not None:
             contradicts = visible.value != answer.value

@@ -1,6 +1,6 @@
 """Writing scores to a target: only those that are not there, or that have changed.
 
-The target itself is asked what it has, so a push that was killed goes on where it stopped, from any machine.
+The target itself is asked what it has, so a killed push resumes where it stopped, from any machine.
 """
 
 from __future__ import annotations

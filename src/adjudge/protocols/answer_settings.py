@@ -53,7 +53,7 @@ def _check_reader(problems: FolderProblems, reader: str, where: Steps) -> None:
 
 
 def _check_options(problems: FolderProblems, protocol: Protocol, steps: Steps) -> None:
-    """Options must be told apart, and each needs a value on the scale."""
+    """Options must be distinguishable, and each needs a value on the scale."""
     answer = protocol.answer
     is_step = steps[0] == "steps"
     if answer.reader in ("likelihood", "list") or is_of_plugin(answer):

@@ -1,6 +1,6 @@
 """`adjudge protocols check`: every problem of protocol folders at once, and the suspicions.
 
-A problem makes a protocol unusable or contradicts one of its own cases; a suspicion is a likely
+A problem makes a protocol unusable or contradicts one of its cases; a suspicion is a likely
 mistake in a prompt, which a person may accept with a reason. Nothing here changes a file, asks
 a model, or raises for what a file contains.
 """
@@ -125,7 +125,7 @@ def _check(folder: Path, reader: _Reader) -> list[Finding]:
 
 
 def _step_findings(folder: Path, protocol: Protocol) -> Iterator[Finding]:
-    """What the rules notice in the prompts of steps, each looked at as if it were a protocol of its own."""
+    """What the rules notice in the prompts of steps, each looked at as if it were a separate protocol."""
     accepted = {accept.name for accept in protocol.accept if accept.reason.strip()}
     for step in protocol.pipeline:
         if not step.prompt:

@@ -19,7 +19,7 @@ def shows_item(protocol: Protocol) -> bool:
 
 
 def step_protocol(protocol: Protocol, step: Step) -> Protocol:
-    """A step as a protocol of its own: its prompt, its reader, and the inputs that the prompt shows.
+    """A step as a separate protocol: its prompt, its reader, and the inputs that the prompt shows.
 
     Made once for each protocol, because what a prompt has in common for all items is cached by identity.
     """

@@ -40,7 +40,9 @@ def check_steps(problems: FolderProblems, protocol: Protocol, *, has_answer: boo
     for number, step in enumerate(protocol.pipeline):
         where: Steps = ("steps", number)
         if names.index(step.name) != number or not step.name.isidentifier():
-            message = f"step '{step.name}' needs a name of its own, of letters, digits and underscores."
+            message = (
+                f"step '{step.name}' needs a name that no other step has, of letters, digits and underscores."
+            )
             problems.add("bad-step", message, "Rename it.", steps=where)
         for message, todo in _step_problems(protocol, step):
             problems.add("bad-step", f"step '{step.name}': {message}", todo, steps=where)

@@ -41,7 +41,7 @@ def together(protocols: Sequence[Protocol]) -> Protocol:
 def _problems(protocol: Protocol) -> list[str]:
     if protocol.id not in (TOGETHER, ALONE):
         return [
-            f"protocol {protocol.id} has a prompt of its own, which asks for its criteria alone. Leave -p "
+            f"protocol {protocol.id} has its own prompt, which asks for its criteria alone. Leave -p "
             f"out: criteria and rubrics of yours are then asked with {TOGETHER}."
         ]
     if not protocol.criterion_text and protocol.rubric is None:

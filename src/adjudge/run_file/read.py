@@ -82,8 +82,7 @@ class RunFile(Struct, frozen=True):
     def chosen_models(
         self, names: Sequence[str], flags: Mapping[str, Any], key_env: str | Mapping[str, str] | None = None
     ) -> list[str | NamedModel]:
-        """The models that are meant by aliases or specs, with the parameters of the flags in place of their
-        own.
+        """The models that are meant by aliases or specs, with the parameters of the flags in place of theirs.
 
         `key_env` is the key variable of the run. Raises where this file sends a provider's key to another
         host.

@@ -52,7 +52,7 @@ class CascadePath(Struct, frozen=True):
     thresholds: Floats
     """a row for each place, a column for each judge"""
     deciders: Counts
-    """for each place and item the judge that decides it; -1 where nobody does"""
+    """for each place and item the judge that decides it; -1 where no one does"""
     largest_start: float
     """tests begin before this share of the labels is decided"""
     last_risk: float = 1.0

@@ -47,7 +47,7 @@ def as_estimate(
     *,
     is_unskewed: bool = True,
 ) -> Estimate:
-    """The fit in words, its interval cut to the scale and, unless told otherwise, corrected for skewness.
+    """The fit in words, its interval cut to the scale and, unless stated otherwise, corrected for skewness.
 
     Differences of judge and people are few and of either sign: the skewness of a sample of them is chance,
     and to correct for it costs coverage.

@@ -227,7 +227,7 @@ def difference_by_group(
     """The difference of the corrected means of two systems; of each labels, scores, groups, probabilities.
 
     The groups are the independent observations: what a group says of both systems counts together. `judges`
-    are the scores of each judge of a panel, where each has a slope of its own in the system's mean.
+    are the scores of each judge of a panel, where each has a separate slope in the system's mean.
     """
     import numpy as np
 

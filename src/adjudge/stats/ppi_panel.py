@@ -21,7 +21,7 @@ LABELS_PER_JUDGE = 10
 
 
 def has_slopes(labels: Numbers, n_judges: int, clusters: Sequence[Hashable] | None = None) -> bool:
-    """Whether the labels give each judge of a panel a slope of its own."""
+    """Whether the labels give each judge of a panel a separate slope."""
     import numpy as np
 
     known = ~np.isnan(floats(labels))

@@ -3,7 +3,7 @@
 The calibration error is the root mean square gap between the mean probability and the share of outcomes in
 bins with equally many items. The plain estimate is biased upwards with few labels, because chance alone makes
 gaps; the debiased one takes the variance of the gaps off (Bröcker 2012; Kumar, Liang and Ma 2019), and the
-plain one to expect under perfect calibration stands beside it. The interval inverts the distribution of the
+plain one to expect under perfect calibration comes with it. The interval inverts the distribution of the
 sum of squared gaps, so that it reaches 0 where chance explains the gaps. Groups are respected everywhere:
 items of one group count as one observation.
 """

@@ -21,7 +21,7 @@ class SampleSize(Struct, frozen=True):
     """Groups and items that reach a goal; none where ten million groups would not."""
 
     groups: int | None
-    """independent observations: groups, or items where each is a group of its own"""
+    """independent observations: groups, or items where each is a separate group"""
     items: int | None
     design_effect: float
     """how many items count as one independent item"""

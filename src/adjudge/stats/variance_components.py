@@ -69,8 +69,8 @@ def variance_components(
 ) -> Components | None:
     """The variance of each source, from one value for each answer; none where nothing was answered twice.
 
-    `factors` are the judges, raters or prompts of the answers; what does not vary, or cannot be told from
-    another source, is left out. A variance that would be negative is 0, and is marked.
+    `factors` are the judges, raters or prompts of the answers; what does not vary, or cannot be distinguished
+    from another source, is left out. A variance that would be negative is 0, and is marked.
     """
     import numpy as np
 
@@ -115,7 +115,7 @@ def _sources(codes: Mapping[str, Codes], n: int) -> dict[str, Codes]:
         if name == ITEM or levels(code) < 2:
             continue
         pair = np.unique(items * (int(code.max()) + 1) + code, return_inverse=True)[1]
-        # With one answer in each cell, the cell cannot be told from asking again.
+        # With one answer in each cell, the cell cannot be distinguished from asking again.
         if levels(pair) < n and levels(pair) not in seen:
             sources[f"{ITEM} × {name}"] = pair
             seen.add(levels(pair))

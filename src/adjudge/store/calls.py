@@ -51,7 +51,7 @@ class Claim(Struct, frozen=True):
     elsewhere: frozenset[str] = frozenset()
     """in flight already, in another process or in this one: `wait`, then claim them again"""
     batched: frozenset[str] = frozenset()
-    """in a batch that is not collected, of this run or another one: nobody sends them until it is"""
+    """in a batch that is not collected, of this run or another one: no one sends them until it is"""
 
 
 def insert_rows(

@@ -42,7 +42,7 @@ def create_file(path: Path, *, busy_seconds: float = 30.0) -> None:
 
 
 _ABANDONED_SECONDS = 600.0
-"""Nobody needs so long to create a store."""
+"""No one needs so long to create a store."""
 
 
 def _partial_name(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Checks that a file holds the tables, indexes and triggers of a store as Adjudge writes them, and nothing
 else.
 
-A store may come from somebody else. A view in place of a table could run forever, and a trigger could change
+A store may come from another person. A view in place of a table could run forever, and a trigger could change
 rows whenever one is written; neither is reached before this check.
 """
 

@@ -389,7 +389,7 @@ class _Rows:
         self._note(table, None, max(written, n_found) - n_whole)
 
     def _read_invitations(self, runs: set[int | None]) -> None:
-        """The invitations to whole runs. A damaged one is left out: its link ends, and nobody gets in by
+        """The invitations to whole runs. A damaged one is left out: its link ends, and no one gets in by
         it."""
         last = self._number("SELECT max(id) FROM invitations")
         select = f"SELECT {_TABLES['invitations'][0]} FROM invitations WHERE id BETWEEN ? AND ? ORDER BY id"

@@ -323,7 +323,7 @@ class Store:
         )
 
     def fill_batch(self, batch: BatchRow, lines: Sequence[tuple[str, int]]) -> Awaitable[None]:
-        """Move claimed calls (key, call index) into a batch: from now on nobody else may send them."""
+        """Move claimed calls (key, call index) into a batch: from now on no one else may send them."""
         return self._access.soon(lambda: self._fill_batch(batch, lines))
 
     def _fill_batch(self, batch: BatchRow, lines: Sequence[tuple[str, int]]) -> None:

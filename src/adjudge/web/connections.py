@@ -88,7 +88,7 @@ class _Bounded:
 
     @property
     def has_session(self) -> bool:
-        """Whether its latest request came from somebody with a session."""
+        """Whether its latest request came from a person with a session."""
         return HAS_SESSION in ((getattr(self, "scope", None) or {}).get("state") or {})
 
     def _close_stranger(self) -> None:

@@ -1,7 +1,7 @@
 """Invitations: the secret of a person's link, the session it is exchanged for, and who a visitor is.
 
 An invitation is a link for one person. Its secret is in the fragment of the link, which a browser sends to
-nobody: it is in no log of a proxy and in no Referer. The link's page exchanges it for a cookie, on as many
+no one: it is in no log of a proxy and in no Referer. The link's page exchanges it for a cookie, on as many
 devices as the person has, until the invitation is revoked. The store holds a hash of what the cookie holds:
 neither link nor cookie can be read from it, and both outlive the server. Whether an invitation is open is
 looked up at every request.
@@ -32,7 +32,7 @@ _MOST_CLIENTS = 10_000
 
 
 class Visitor(Struct, frozen=True):
-    """Who sends a request: the user who started the server, or somebody with an invitation."""
+    """Who sends a request: the user who started the server, or a person with an invitation."""
 
     kind: InvitationKind | None = None
     """none for the user who started the server"""

@@ -1,4 +1,4 @@
-"""A result in a notebook, which is somebody else's page: the style applies to the result alone.
+"""A result in a notebook, which is another person's page: the style applies to the result alone.
 
 The first screen is shown, where the result has one; its tables are in one drawer below.
 """
@@ -25,7 +25,7 @@ _OF_PAGE = re.compile(r"(^|[{},])\s*(?::root|html|body)(?=[\s{,.:\[])")
 
 
 _NUMBERS = count(1)
-"""Several outputs of one notebook are one page, and each needs ids of its own."""
+"""Several outputs of one notebook are one page, and each needs its own ids."""
 
 
 def fragment(
@@ -35,7 +35,7 @@ def fragment(
     card: Card | None = None,
     points: Mapping[str, LabelledTable] | None = None,
 ) -> str:
-    """A result as a part of somebody else's page; its style is nested below one class."""
+    """A result as a part of another person's page; its style is nested below one class."""
     return render_page(
         "parts/fragment.html",
         views=views_of(sections),

@@ -17,7 +17,7 @@ from ..words import signed
 from .items.listing import ItemsTable
 
 MOST_CELLS = 5000
-"""Of a longer queue, the first so many: nobody reviews more."""
+"""Of a longer queue, the first so many: no one reviews more."""
 
 
 class Queue(Struct, frozen=True):

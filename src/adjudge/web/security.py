@@ -236,7 +236,7 @@ class Guard:
                 try:
                     visitor = await run_in_threadpool(self._invitations.visitor, cookie)
                 except AdjudgeError:
-                    visitor = None  # the store cannot be read: nobody is let in by it
+                    visitor = None  # the store cannot be read: no one is let in by it
                 if visitor is not None:
                     return visitor
         return None

@@ -51,12 +51,12 @@ class Answers(Struct, frozen=True):
         """How far a score must move to count as changed: half a step, where scores lie between the levels.
 
         Scores on a grid (whole or half points, choices) change by a step or not at all. Those between, as
-        expected scores, nearly all differ a little when they are asked for again.
+        expected scores, nearly all differ a little when they are requested again.
         """
         ends = self.ends()
         if ends is None or self.is_choice:
             return 0.0
-        # Half points are levels of their own; of narrow scales a quarter counts as a step.
+        # Half points are separate levels; of narrow scales a quarter counts as a step.
         step = 1.0 if ends[1] - ends[0] >= 2 else (ends[1] - ends[0]) / 4
         grid = [2 * value / step for value in self._known()]
         # A value near the largest number is infinite here: it is on no grid.

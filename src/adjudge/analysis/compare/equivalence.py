@@ -1,4 +1,4 @@
-"""Whether two runs are shown to differ by less than a margin: a verdict of its own, beside significance.
+"""Whether two runs are shown to differ by less than a margin: a separate verdict, beside significance.
 
 A difference that is not significant may be of any size. Equivalence is shown by two one-sided tests, for all
 differences of a comparison together; where failures could hide a larger difference, it is not shown.

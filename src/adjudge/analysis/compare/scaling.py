@@ -10,7 +10,7 @@ from ...records import Result, Scale
 from .comparison import Unit
 
 #
-# On the same scale, raw scores are compared. On different scales, each score counts as a share of its own
+# On the same scale, raw scores are compared. On different scales, each score counts as a share of its
 # scale, from the bad end. Where that has no meaning (unbounded scale, unknown direction), only ranks can be
 # compared.
 

@@ -264,7 +264,7 @@ def _fake_models(summary: Summary) -> Iterator[Caution]:
 
 
 def _changed_models(summary: Summary) -> Iterator[Caution]:
-    # Each stage of a cascade has a model of its own.
+    # Each stage of a cascade has a separate model.
     n_expected = len(summary.cascade["stages"]) if summary.cascade else 1
     for spec, model in summary.models.items():
         if len(model.names) > n_expected:

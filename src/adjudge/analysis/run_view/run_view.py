@@ -144,7 +144,7 @@ class RunView(Struct, frozen=True):
 
 
 def short_spec(spec: str) -> str:
-    """A fake judge as a sentence names it: its reply may be long, and hold sentences of its own."""
+    """A fake judge as a sentence names it: its reply may be long, and hold its own sentences."""
     first, end, _ = spec.partition(". ")
     return f"{first} …" if end else spec
 

@@ -151,7 +151,7 @@ def _side(
     entries: Sequence[Entry],
 ) -> tuple[list[float | None], list[float | None], list[str], list[float | None] | None]:
     """Labels, scores, groups and probabilities of a system's
-    items; an item without a group is one of its own.
+    items; an item without a group is a group by itself.
     """
     return (
         [entry.label for entry in entries],

@@ -100,7 +100,7 @@ def _noise(answers: Sequence[_Answer]) -> Noise | None:
 def _narrower(found: Components, name: str) -> float | None:
     """The share by which the interval of a mean shrinks with twice the items, or one more of a source."""
     present, count = found.half_width(), found.counts.get(name)
-    # Where each judge answered once, another sample cannot be told from what a judge adds on one item.
+    # Where each judge answered once, a further sample is no different from what the judge adds.
     if count is None or present <= 0 or (name == "sample" and count < 1.5):
         return None
     more = 2 * count if name == "item" else count + 1

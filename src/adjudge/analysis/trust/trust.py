@@ -173,7 +173,7 @@ def card_of_views(
         raise DataError(
             f"{name} has no labels in {store.path}. Rate some answers in the browser: "
             f"adjudge annotate {name} -n 30\n"
-            f"Or fill in a file: adjudge sample {name} -n 50 -o labels.csv"
+            f"Or fill in a file, for --labels: adjudge sample {name} -n 50 -o labels.csv"
         )
     views = [
         with_attributes(

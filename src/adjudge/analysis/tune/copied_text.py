@@ -1,7 +1,7 @@
 """Whether a prompt contains text of the labelled items: a judge that was shown them is not tested by them.
 
 Compared by runs of words, without regard to case, punctuation and spacing; in scripts without spaces every
-character counts as a word. What the start's prompt already says is nobody's copy.
+character counts as a word. What the start's prompt already says is no one's copy.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ class TracedCall(NamedTuple):
     """the model or the agent"""
     group: str = ""
     before: tuple[Any, ...] = ()
-    """system messages that stand beside the input"""
+    """system messages that come with the input"""
     tools: tuple[Any, ...] = ()
-    """definitions of tools that stand beside the input"""
+    """definitions of tools that come with the input"""
 
 
 def assembled(calls: Iterable[TracedCall], problems: Problems, searched: str) -> Iterator[tuple[int, Trace]]:

@@ -58,7 +58,7 @@ def _call(number: int, record: Row, groups: Mapping[str, tuple[str, str]]) -> Tr
         parent=text_of(record.get("parent_id")),
         at=text_of(record.get("started_at")),
         kind=kind,
-        # Every agent has a name of its own; tasks and turns are named alike in all traces.
+        # Every agent has a separate name; tasks and turns are named alike in all traces.
         name=text_of(data.get("name")) if is_agent or kind == "tool" else "",
         input=_input(data),
         output=parsed(first_of(data, ("output", "response"))) if kind != "other" else None,

@@ -108,7 +108,7 @@ async def reader_of(file: IO[bytes]) -> asyncio.StreamReader:
 
 def answer_calls() -> None:
     """Answer the calls that come through standard input, until it ends."""
-    # Ray prints to standard output, also from its own threads. Frames have a file of their own.
+    # Ray prints to standard output, also from its own threads. Frames have a separate file.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     # Ctrl-C and `kill` are for the run's process: it stores what it has, and closes the pipe.

@@ -1,6 +1,6 @@
 """The ladder of one answer: strict, then anchored, then why not.
 
-A reader is chosen by the protocol's `[answer]`. Where the format that was asked for is nowhere in
+A reader is chosen by the protocol's `[answer]`. Where the requested format is nowhere in
 the reply, the free reader has a look: judges drop a tag more often than they drop the score. What
 it cannot say for sure stays unparsed, so that the engine asks a follow-up question.
 """

@@ -16,7 +16,7 @@ def read_marker(text: str, marker: str, value: Value) -> Reading | None:
     marks = marks_in(plain, _marker_pattern(marker), value)
     name = _bare_name(marker)
     if marks and name and plain.count(name) > len(marks):
-        # The same name without its brackets, on a line of its own, revises the answer; as a heading
+        # The same name without its brackets, on a separate line, revises the answer; as a heading
         # it says nothing.
         taken = {mark.mark for mark in marks}
         again = [
@@ -44,5 +44,5 @@ def _bare_name(marker: str) -> str:
 
 @lru_cache(maxsize=64)
 def _bare_pattern(name: str) -> re.Pattern[str]:
-    """`RESULT:` on a line of its own, or after a sentence."""
+    """`RESULT:` on a separate line, or after a sentence."""
     return re.compile(rf"(?:(?<=\n)|\A|(?<=[.!?…]\s))(?:(?:final|revised|new)\s)?{name}\s?[:：]", re.I)

@@ -1,4 +1,4 @@
-"""The reader of a plug-in: a function that other packages offer under a name of their own.
+"""The reader of a plug-in: a function that other packages offer by name.
 
 Whatever it does, a reply has a status: a value off the scale is `out_of_range`, and a reader that raises or
 returns anything but a `Reading` leaves the reply `unparsed`, flagged `reader_failed`.

@@ -55,7 +55,7 @@ def settle(marks: list[MarkedValue], text: str) -> Reading | None:
     """One reading of all marks: the judge's own voice counts, and must not contradict itself.
 
     A mark that cannot be read is an answer that cannot be read: no earlier one takes its place. One before
-    the answer only repeats the format that was asked for.
+    the answer only repeats the requested format.
     """
     if not marks:
         return None

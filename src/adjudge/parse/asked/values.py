@@ -48,7 +48,7 @@ def score_value(scale: Scale) -> Value:
 
 
 def _is_in_doubt(text: str, number: Number) -> bool:
-    """Whether what stands beside a number makes it none that is given: "4?", "4 or 5", "4 minutes"."""
+    """Whether what comes with a number makes it none that is given: "4?", "4 or 5", "4 minutes"."""
     at = number.until
     return (
         is_taken_back(text, number)

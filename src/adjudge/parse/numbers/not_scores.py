@@ -124,7 +124,7 @@ _ANOTHER = lazily(
 
 
 def names_another(judge_text: str, number: Number) -> bool:
-    """Whether another number stands beside this one with the same claim: "4 or 5", "4 (maybe 5)"."""
+    """Whether another number comes with this one with the same claim: "4 or 5", "4 (maybe 5)"."""
     return _ANOTHER.match(judge_text, number.until) is not None
 
 

@@ -1,7 +1,7 @@
 """Numbers as judges write them, each with its place in the text.
 
 Digits, decimals, "4/5", "4 out of 5", "4점", "5점 만점에 4점", "8分", "满分10分，得8分", and the words for
-zero to ten in English, Korean and Chinese (what each language adds is in a file of its own). A sum is its
+zero to ten in English, Korean and Chinese (what each language adds is in a separate file). A sum is its
 result: "5 - 2 = 3" is a three. What looks like a number and is none is passed over: versions, dates, ranges,
 ordinals, money, "1_0", sums without a result, the name of a scale ("10分制"). This file does not know any
 scale: whether a number is a score is for others.

@@ -208,7 +208,7 @@ def _valued(words: Sequence[str], why: str) -> OfferedVerdicts:
 
 
 def _menu(text: str) -> OfferedVerdicts | None:
-    """`(A) …`, `(B) …` on lines of their own, behind words that say to select one."""
+    """`(A) …`, `(B) …` on separate lines, behind words that say to select one."""
     letters: list[re.Match[str]] = []
     best: list[re.Match[str]] = []
     for match in _MENU.finditer(text):

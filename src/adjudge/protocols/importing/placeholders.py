@@ -116,7 +116,7 @@ def slot_name(path: str) -> str:
 
 
 def part_of(template: Template, text: str) -> Template:
-    """A stretch of a template as one of its own; what looks like a placeholder and is none stays text."""
+    """A stretch of a template as a separate one; what looks like a placeholder and is none stays text."""
     slots = tuple(slot for slot in template.slots if "{{" + slot + "}}" in text)
     literal = text
     for slot in slots:

@@ -1,6 +1,6 @@
 """Whether a document is one of the known ones, also where it was saved or wrapped differently.
 
-People add a newline, a title or a line of their own, or save with other line ends. What is left after undoing
+People add a newline, a title or a line, or save with other line ends. What is left after undoing
 that must be the known document byte for byte: its sha256 says so, and nothing is guessed. A copy that was
 wrapped anew, or whose fences are other ones, is found by the words of its prompts (`fingerprints.py`).
 """
@@ -67,7 +67,7 @@ def _variants(text: str) -> Iterator[tuple[str, str]]:
     for at, line in enumerate(whole):
         kept = "\n".join(whole[:at] + whole[at + 1 :])
         difference = (
-            f"a line of its own: {line.strip()[:60]!r}" if line.strip() else "a blank line inside the text"
+            f"a separate line: {line.strip()[:60]!r}" if line.strip() else "a blank line inside the text"
         )
         yield kept, difference
         yield kept + "\n", difference

@@ -1,4 +1,4 @@
-"""The work of a hub on files, in a process of its own: pages stay fast, and a kill leaves a whole store.
+"""The work of a hub on files, in a separate process: pages stay fast, and a kill leaves a whole store.
 
 It has no lower priority, because people who label wait while it writes.
 

@@ -257,7 +257,7 @@ class Session:
             }
 
     def _is_of_shown_text(self, label: Label) -> bool:
-        """Whether a label is of the text that raters see now: one of an earlier text is asked for again."""
+        """Whether a label is of the text that raters see now: one of an earlier text is requested again."""
         shown = self._text_hashes.get((label.item, label.criterion))
         return not shown or label.text_hash in (None, shown)
 

@@ -175,7 +175,7 @@ class _Pages:
 
 
 def _check_owner(request: Request) -> None:
-    """No page is there for somebody with an invitation, as if its address were wrong."""
+    """No page is there for a person with an invitation, as if its address were wrong."""
     if not visitor_of(request).is_owner:
         raise HTTPException(404)
 

@@ -65,7 +65,7 @@ class Door(Struct, frozen=True):
         return {"model" if kind == "judge" else "system": name}
 
     def of_part(self, kind: str, row: str, part: Part) -> str:
-        """The items of one part of a bar; empty where they cannot be told apart."""
+        """The items of one part of a bar; empty where they cannot be distinguished."""
         known = self.of_row(kind, row)
         if part.kind == SKIPPED:
             return ""

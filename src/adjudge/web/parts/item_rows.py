@@ -18,7 +18,7 @@ from .marks import snippet
 LONGEST_TEXT = 160
 
 MOST_CRITERIA = 8
-"""Of a run with more criteria each result has a row of its own."""
+"""Of a run with more criteria each result has a separate row."""
 
 _BAR_WIDTH, _BAR_HEIGHT = 48.0, 12.0
 

@@ -82,7 +82,7 @@ class RunParts(Struct, frozen=True):
     method: MethodPart
     brief: Brief | None = None
     screen: ScreenView | None = None
-    """the first screen; none for an audit, which has one of its own"""
+    """the first screen; none for an audit, which has a separate one"""
     audit: tuple[AuditView, ...] = ()
     first_replies: tuple[FailedReply, ...] = ()
     """of a run in which every judgment failed"""

@@ -44,7 +44,7 @@ def read_address(href: str) -> tuple[PageAddress, str]:
     query = parse_qsl(parts.query)
     kept = _QUERIES.get(path)
     if path == "/matrix" and dict(query).get("open"):
-        # The item of a cell opens beside the matrix by a request of its own: in a copy it is a page.
+        # The item of a cell opens beside the matrix by a separate request: in a copy it is a page.
         return PageAddress("/item", (("n", dict(query)["open"]), ("run", dict(query).get("run", "")))), ""
     if kept is None:
         return PageAddress(path, _in_order(query)), fragment

@@ -1,4 +1,4 @@
-"""The folder of a static copy: it appears whole or not at all, and nobody else's files are touched."""
+"""The folder of a static copy: it appears whole or not at all, and no one else's files are touched."""
 
 from __future__ import annotations
 

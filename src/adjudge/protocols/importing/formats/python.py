@@ -241,7 +241,7 @@ def _entries(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
 
 
 def _facts(node: ast.Dict | ast.Call, above: Facts) -> Facts:
-    """What stands beside a prompt in one dict or call: its verdicts, and which end is good."""
+    """What comes with a prompt in one dict or call: its verdicts, and which end is good."""
     entries = _entries(node)
     if not any(key in entries for key in (*USER_KEYS, "messages")):
         return above

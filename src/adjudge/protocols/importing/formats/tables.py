@@ -1,5 +1,4 @@
-"""Prompts in JSON, JSON lines and YAML: texts under keys, chat messages, and the verdicts that stand
-beside them.
+"""Prompts in JSON, JSON lines and YAML: texts under keys, chat messages, with their verdicts.
 
 What a key means is known by the names that tools give it; a text without placeholders is at most a system
 text.

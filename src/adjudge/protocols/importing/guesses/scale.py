@@ -75,7 +75,7 @@ def guess_scale(text: str) -> ScaleGuess | None:
             counts[float(match[1]), float(match[3])] += 100
     if not counts and (levels := _levels(text)):
         counts[levels] += 100
-    # A band inside the scale, such as "1 to 2" of 10, is no scale of its own.
+    # A band inside the scale, such as "1 to 2" of 10, is no separate scale.
     widest = max(counts, default=None, key=lambda ends: ends[1] - ends[0])
     if widest is not None and widest[1] > 2:
         for ends in [
