@@ -116,9 +116,8 @@ def run_command(
         from .report import show_report
 
         n_read, n_scores = show_report(str(request.store), finished, as_json=as_json)
-        # A shard has no items where there are fewer items than shards.
-        is_empty = request.shard is not None and n_scores == 0
-        code = DONE if n_read or is_empty else ALL_FAILED
+        # Without a score none has failed: there was nothing to score, or a shard has no items.
+        code = DONE if n_read or not n_scores else ALL_FAILED
     raise typer.Exit(code)
 
 

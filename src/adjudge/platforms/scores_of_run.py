@@ -48,7 +48,8 @@ def _traces(store: Store, run: RunRow, field: str) -> dict[str, str]:
 def _score(result: Result, identity: str, trace: str, about: Mapping[str, str]) -> PlatformScore:
     key = (identity, result.item, result.protocol, result.criterion, result.subject or "", result.model)
     value: float | str | None = result.label or result.choice or result.value
-    error = "" if result.status == "ok" and value is not None else result.status
+    error = "" if value is not None else "nothing_to_score"
+    error = error if result.status == "ok" else result.status
     more = {
         "adjudge.item": result.item,
         "adjudge.protocol": result.protocol,

@@ -212,10 +212,13 @@ def _verdict(
     opened: int,
 ) -> tuple[str, str, str]:
     """The sentence that is repeated to others, its reason, and the next step."""
+    step = f"Read the replies: adjudge runs show {summary.run or 'last'}"
+    if state == "nothing" and summary.status == "done" and summary.n_items:
+        items = "the only item" if summary.n_items == 1 else f"any of {count(summary.n_items, 'item')}"
+        return f"There was nothing to score in {items}. No judgment failed.", "", step
     if state == "nothing":
         return "Nothing is judged yet.", "", ""
     if state == "all failed":
-        step = f"Read the replies: adjudge runs show {summary.run or 'last'}"
         return "No score could be read, so there is no result.", "", step
     if cards and criteria:
         about = criteria[opened]
