@@ -240,6 +240,18 @@ def test_a_checklist_is_written_once_for_each_task(store: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(("again", "values"), [("1", (None, None)), ("4", (4.0, 4.0))])
+def test_a_follow_up_that_contradicts_the_grade_of_an_element_is_a_conflict(
+    store: Path, again: str, values: tuple[float | None, float | None]
+) -> None:
+    def grade(call: Call) -> str:
+        return f"<score>{again}</score>" if call.kind == "reask" else "Overall about 8/10 for me."
+
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    results = run(store, [{"id": "t", "conversation": talk}], FakeModel(grade), "dialogue/turn").results()
+    assert tuple(result.value for result in results) == values
+
+
 def test_passages_are_scored_by_their_rank(store: Path) -> None:
     def useful(call: Call) -> str:
         return verdict("useful" if "yes" in element_of(call) else "not useful")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..records import Call, Item, Judgment, Protocol, Reply
+from ..records import Call, Item, Judgment, Order, Protocol, Reply
 from .estimators import estimated_judgment
 from .glimpse import glimpsed, shown_values
 from .reask_answers import with_reasks
@@ -27,6 +27,14 @@ def judge_conversation(
         estimated_judgment(protocol, item, asked, answer, (), by_probability=by_probability)
         for asked, answer in follow_ups
     )
+    return completed(protocol, reply.text, judgment, answers, call.order)
+
+
+def completed(
+    protocol: Protocol, text: str, judgment: Judgment, answers: Iterable[Judgment], order: Order = "ab"
+) -> Judgment:
+    """The judgment in a first reply, with what is missing from the follow-ups; one that contradicts what the
+    first reply shows is a conflict."""
     is_conflicting = any(score.status == "conflicting" for score in judgment.scores)
-    values = shown_values(protocol, reply.text, is_conflicting=is_conflicting)
-    return with_reasks(judgment, answers, glimpsed(protocol, reply.text, call.order), values)
+    values = shown_values(protocol, text, is_conflicting=is_conflicting)
+    return with_reasks(judgment, answers, glimpsed(protocol, text, order), values)

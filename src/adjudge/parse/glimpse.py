@@ -6,80 +6,96 @@ contradicted itself.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec import structs
 
-from ..records import Judgment, Order, Protocol
+from ..records import Judgment, Order, Protocol, Scale
+from .free.said_scores import is_count
 from .judgment import parse
+from .numbers import chinese, english, korean
+from .numbers.number import Number, number_at
+from .text.characters import folded, narrow, without_emphasis
+from .text.own_voice import set_aside
+from .text.patterns import lazily
 
 _MARKED = ("tag", "marker", "label", "first_line")
 
-
 _SHORT, _TERSE = 300, 60
-"""Characters of a reply in which a grade anywhere, or a clause that is its value, is taken for its answer."""
+"""Characters of a reply in which a grade anywhere, or any number that counts nothing, is its answer."""
 
-
-_NUMBER = re.compile(r"(?<![A-Za-z0-9_.,-])\d{1,3}(?:\.\d{1,2})?(?![A-Za-z0-9_%]|[.,]\d)")
-
-
-_GRADE = re.compile(
-    r"(?<![A-Za-z0-9_.,-])(?P<value>\d{1,3}(?:\.\d{1,2})?)\s?"
-    r"(?:(?:/|out of|von|sur|de|su|из|van|na|dari|em|sobre)\s?(?P<best>\d{1,3})(?![\w.]\d|\d)"
-    r"|分(?=$|[\s。，,.!！;；)）])|점(?=$|[\s,.!)]|입니다|을|를|이다)|点(?=$|[\s。、,.!)]|です))"
+_NUMERAL = lazily(
+    r"(?<![a-z0-9_.,])(?<![^0-9]-)(?<!\A-)[0-9]{1,3}(?:\.[0-9]{1,2})?(?![a-z0-9_]|[.,][0-9])"
+    # "This one" is a pronoun.
+    rf"|\b(?:{'|'.join(name for name in english.NAMES if name != 'one')}|(?<=\ba\s)one)\b"
+    rf"|{chinese.WORD}(?=分)|{korean.WORD}(?=\s?점)"
 )
+_OUT_OF = lazily(r"\s?(?:/|out\sof|von|sur|de|su|из|van|na|dari|em|sobre)\s?([0-9]{1,3})(?![\w.][0-9]|[0-9])")
+_UNIT = lazily(r"\s?(?:分(?=$|[\s。,.!;)])|점(?=$|[\s,.!)]|입니다|을|를|이다)|点(?=$|[\s。、,.!)]|です))")
+_END_OF_SENTENCE = lazily(r"(?<=[.!?。！？])\s*(?=\S)|\n")
 
 
-_VALUE = r"\d{1,3}(?:\.\d{1,2})?"
-_POINTS = r"(?:points?|Punkte?n?|puntos?|pontos?|punti|балл\w{0,2}|점|分|点)"
-_VALUE_CLAUSE = re.compile(
-    rf"\s*(?:[^\W\d_]+(?:['’]|\s+)){{0,5}}(?:[^\W\d_]+)?(?P<value>{_VALUE})"
-    rf"(?:\s*(?:[-–—~～/]|[^\W\d_]+(?:\s+[^\W\d_]+)?)\s*(?P<other>{_VALUE}))?"
-    rf"\s*(?:{_POINTS}(?:\s+[^\W\d_]+)?)?\s*",
-    re.IGNORECASE,
-)
-"""A clause that ends with its value: "about 4", "between 4 and 5", "I would give it 4 points"."""
+class ShownValue(NamedTuple):
+    """A value that a reply shows, and how far from it an answer may lie."""
+
+    value: float
+    within: float = 0.0
+    """more than 0 for a grade on another scale, "8/10", which only tells about which level is meant"""
+
+    def admits(self, answer: float) -> bool:
+        return abs(answer - self.value) <= self.within
 
 
-_END_OF_CLAUSE = re.compile(r"[.!?](?=\s|$)|[,;:](?=\s)|[。！？，；：\n()（）]")
-
-
-_END_OF_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*(?=\S)|\n")
-
-
-def shown_values(protocol: Protocol, text: str, *, is_conflicting: bool) -> frozenset[float]:
+def shown_values(protocol: Protocol, text: str, *, is_conflicting: bool) -> frozenset[ShownValue]:
     """The values of the scale that a reply shows as its grade although none was read surely.
 
-    These are grades such as "4 of 5" in a short reply or in the last sentence, a clause that says hardly more
-    than its value, or any number where its answers conflict. A count ("4 of my friends") is no grade.
-    None where there are several criteria.
+    These are grades such as "4 of 5" or "8/10" in a short reply or in the last sentence, a number of a reply
+    that says hardly more ("a solid four"), or any number where its answers conflict. A count ("4 of my
+    friends") is no grade. None where there are several criteria.
     """
     scales = [scale for scale in protocol.criteria.values() if scale is not None]
     if len(scales) != 1 or protocol.task != "score" or scales[0].low is None or scales[0].high is None:
         return frozenset()
-    low, high = scales[0].low, scales[0].high
-    stripped = text.strip()
-    numbers: list[float] = []
-    if is_conflicting:
-        numbers = [float(match[0]) for match in _NUMBER.finditer(stripped)]
-    elif len(stripped) <= _TERSE:
-        numbers = _values_of_clauses(stripped)
-    if values := frozenset(number for number in numbers if low <= number <= high):
-        return values
-    part = stripped if len(stripped) <= _SHORT else _END_OF_SENTENCE.split(stripped)[-1]
-    grades = [
-        float(match["value"])
-        for match in _GRADE.finditer(part)
-        if match["best"] is None or float(match["best"]) == high
-    ]
-    return frozenset(grade for grade in grades if low <= grade <= high)
+    said = folded(without_emphasis(set_aside(narrow(text), fenced=False, quoted=False))).strip()
+    is_whole = is_conflicting or (len(said) <= _TERSE and "\ufffd" not in said)
+    part = said if is_whole or len(said) <= _SHORT else _END_OF_SENTENCE.split(said)[-1]
+    values = (
+        _grade(part, number, scales[0], is_whole=is_whole)
+        for number in _numbers(part)
+        if is_conflicting or not is_count(part, number)
+    )
+    return frozenset(value for value in values if value is not None)
 
 
-def _values_of_clauses(text: str) -> list[float]:
-    clauses = [_VALUE_CLAUSE.fullmatch(clause) for clause in _END_OF_CLAUSE.split(text)]
-    return [
-        float(clause[name]) for clause in clauses if clause for name in ("value", "other") if clause[name]
-    ]
+def _numbers(text: str) -> Iterator[Number]:
+    """Every number of a text in digits or words; of a range, both ends."""
+    for place in _NUMERAL.finditer(text):
+        number = number_at(text, place.start())
+        out_of = _OUT_OF.match(text, place.end())
+        if number is None:
+            value = english.WORDS.get(place[0])
+            value = float(place[0]) if value is None and place[0][0].isdigit() else value
+            number = Number(value, *place.span(), len(text)) if value is not None else None
+        if number is not None:
+            yield number._replace(top=float(out_of[1]), until=out_of.end()) if out_of else number
+
+
+def _grade(text: str, number: Number, scale: Scale, *, is_whole: bool) -> ShownValue | None:
+    assert scale.low is not None
+    assert scale.high is not None
+    value, top = number.value, number.top
+    if top is not None and top != scale.high:
+        is_grade = 0 <= value <= top and scale.low >= 0
+        return (
+            ShownValue(value / top * scale.high, scale.step or (scale.high - scale.low) / 4)
+            if is_grade
+            else None
+        )
+    if not scale.low <= value <= scale.high:
+        return None
+    is_grade = is_whole or top is not None or _UNIT.match(text, number.end) is not None
+    return ShownValue(value) if is_grade else None
 
 
 def glimpsed(protocol: Protocol, text: str, order: Order = "ab") -> Judgment | None:

@@ -26,8 +26,8 @@ _FRAMES: dict[tuple[str, Order], Choice] = {
 def parse(
     protocol: Protocol,
     text: str,
-    *,
     item: Item | None = None,
+    *,
     order: Order = "ab",
     finish: str | None = None,
     call: str = "",

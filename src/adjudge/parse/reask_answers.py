@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from ..records import Judgment, Score, Status
+from .glimpse import ShownValue
 
 REASKED: frozenset[Status] = frozenset(("unparsed", "conflicting", "out_of_range", "truncated"))
 """What a follow-up question may mend."""
@@ -26,7 +27,7 @@ def with_reasks(
     first: Judgment,
     answers: Iterable[Judgment],
     seen: Judgment | None = None,
-    values: frozenset[float] = frozenset(),
+    values: frozenset[ShownValue] = frozenset(),
 ) -> Judgment:
     """The first judgment, with what is missing from the replies to the follow-up questions, in their order.
 
@@ -45,7 +46,7 @@ def with_reask(
     second: Judgment,
     number: int = 1,
     seen: Judgment | None = None,
-    values: frozenset[float] = frozenset(),
+    values: frozenset[ShownValue] = frozenset(),
 ) -> Judgment:
     """The first judgment, with missing answers taken from the reply to the follow-up question of this number.
 
@@ -68,7 +69,10 @@ def with_reask(
         elif visible is not None:
             contradicts = visible.value != answer.value
         else:
-            contradicts = bool(values) and answer.value not in values
+            given = answer.value
+            contradicts = (
+                bool(values) and given is not None and not any(value.admits(given) for value in values)
+            )
         if contradicts:
             return structs.replace(score, status="conflicting", span=None)
         # The span of this value is in the second reply, not in the first.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from ..parse import parse, read_list, unanswered
+from ..parse.conversation import completed
 from ..parse.decision import judgment_of, questions_in
 from ..parse.reask_answers import REASKED, needs_reask, with_reasks
 from ..protocols import answer_about
@@ -58,11 +59,14 @@ def read_check(prompt: StepPrompt, answer: StepAnswer, item: Item, number: int) 
         return unanswered(protocol, "refused" if is_filtered else "no_reply")
     if prompt.messages[-1].role == QUESTIONS:
         return judgment_of(questions_in(prompt.messages[-1].content), answer.replies[0].text, element=number)
-    if len(prompt.elements) > 1 or prompt.step.per_call != 1:
+    is_about_one = len(prompt.elements) == 1 and prompt.step.per_call == 1
+    if not is_about_one:
         protocol = structs.replace(protocol, answer=answer_about(protocol.answer, number))
     judgments = [
         parse(protocol, reply.text, item=item, finish=reply.finish)
         for reply in answer.replies
         if reply.error is None
     ]
+    if is_about_one and len(judgments) > 1:
+        return completed(protocol, answer.replies[0].text, judgments[0], judgments[1:])
     return with_reasks(judgments[0], judgments[1:])

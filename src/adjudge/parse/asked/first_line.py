@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ...records import Reading, Status
-from ..free.marks import ANSWER, LABEL, SCORE_WORDS, labels
+from ..free.marks import ANSWER, LABEL, SCORE_WORDS, AnswerMark, hard_marks, labels, unread_behind
 from ..free.said_scores import counts_things, is_taken_back, scores_said
 from ..numbers.not_scores import is_entry
 from ..numbers.number import number_at, numbers_between
@@ -98,13 +100,17 @@ def _why_not(text: str, plain: str, number: float | str | None, end: int, value:
         if read is not None and read[0] != number:
             return "conflicting"
     rest = set_aside(prepared(text[:_LONGEST_REST]))
-    for mark in labels(rest, SCORE_WORDS):
-        if mark.rank == ANSWER and mark.start > end:
+    marks = hard_marks(rest, SCORE_WORDS) + labels(rest, SCORE_WORDS) + _again(rest, end)
+    for mark in marks:
+        if mark.rank >= LABEL and mark.start > end:
             read = value_from(rest, mark.at, len(rest), value)
             if read is not None and read[0] != number and is_given(rest, mark.start, read[2][1]):
                 return "conflicting"
-        if mark.rank >= LABEL and mark.start > end and abstains(rest, mark.at):
-            return "refused"
+    unread = unread_behind(
+        rest, marks, lambda mark: value_from(rest, mark.at, len(rest), value) is not None, end
+    )
+    if unread is not None:
+        return "refused" if unread == "refused" else "conflicting"
     behind = rest[end:]
     is_named = any(
         said.number.value != number
@@ -112,6 +118,19 @@ def _why_not(text: str, plain: str, number: float | str | None, end: int, value:
         for said in scores_said(behind, 0.0)
     )
     return "conflicting" if is_named else None
+
+
+def _again(rest: str, end: int) -> list[AnswerMark]:
+    """The label of the first line wherever it leads a line: "GPT-4回答:8 …\nGPT-4回答:"."""
+    colon = rest.find(":", 0, end)
+    label = rest[:colon].strip() if colon >= 0 else ""
+    if not 0 < len(label) <= _LONGEST_LABEL:
+        return []
+    again = re.finditer(rf"^[ \t]*{re.escape(label)}\s?:", rest, re.M)
+    return [AnswerMark(place.start(), place.end(), ANSWER) for place in again]
+
+
+_LONGEST_LABEL = 40
 
 
 def _is_no_score(plain: str, start: int, at: int) -> bool:

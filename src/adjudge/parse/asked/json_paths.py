@@ -14,7 +14,7 @@ from ..json_documents import JsonDocument, find_documents
 from ..json_values import FoundValue, flat, look_up, number_of, option_of
 from ..text.characters import narrow
 from ..text.own_voice import masked, set_aside, thoughts, window
-from .ladder import offered, read_free_score, unread
+from .ladder import offered, read_free_score, read_labelled, unread
 
 _MISSING: Any = object()
 _LONGEST_TAIL = 2_000
@@ -47,7 +47,7 @@ class JsonAnswer:
         if template is None:
             return Reading(status="unparsed")
         if not self.documents:
-            return self._without_json(scale)
+            return self._without_json(criterion, scale) if subject is None else unread(self.text)
         path = self._path(template, criterion, subject)
         if self.answer.options:
             names = option_names(tuple(self.answer.options))
@@ -183,10 +183,12 @@ class JsonAnswer:
         flags = ("repaired",) if document.is_repaired else ()
         return Reading(reading.value, reading.status, how, entry.span, flags)
 
-    def _without_json(self, scale: Scale) -> Reading:
-        """No JSON at all: one lone criterion may still have been answered in words."""
-        if len(self.protocol.criteria) > 1 or len(self.text) > _LONGEST_PROSE:
+    def _without_json(self, criterion: str, scale: Scale) -> Reading:
+        """No JSON at all: a criterion may have been answered behind its name, a lone one also in words."""
+        if len(self.text) > _LONGEST_PROSE:
             return unread(self.text)
         options = self.answer.options
+        if len(self.protocol.criteria) > 1:
+            return unread(self.text) if options else read_labelled(self.text, criterion, scale)
         free = read_option(self.text, options) if options else read_free_score(self.text, scale)
         return free if free.status in ("ok", "refused") else unread(self.text)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from ...records import Reading
-from ..free.marks import LABEL, label_rank
+from ..free.marks import LABEL, TABLE_ROW, label_rank
 from ..text.own_voice import Span
 from ..text.patterns import lazily
 from .settle import MarkedValue, leads_line, loosely, marks_in, prepared, settle
@@ -15,7 +15,7 @@ from .values import Value
 
 def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | None:
     """`Coherence Score (1-5): 4`. A label at the start of a line outranks one inside a sentence."""
-    plain = _with_headings(prepared(text), text, labels)
+    plain = _with_colons(prepared(text), text, labels)
     by_place: dict[Span, MarkedValue] = {}
     for mark in (mark for label in labels for mark in marks_in(plain, _label_pattern(label), value)):
         # Of two labels before one value, the longer one counts: "Final score" and the "score" in it.
@@ -34,8 +34,11 @@ def read_label(text: str, labels: tuple[str, ...], value: Value) -> Reading | No
     return reading or (Reading(status="unparsed") if found else None)
 
 
-def _with_headings(plain: str, text: str, labels: tuple[str, ...]) -> str:
-    """The text with a colon in the place of the line end behind a heading that is a label: "## Score\\n4"."""
+def _with_colons(plain: str, text: str, labels: tuple[str, ...]) -> str:
+    """The text with a colon behind a label in the row of a table, and behind one that is a heading, in the
+    place of the line end: "| Score | 4 |", "## Score\\n4"."""
+    if "|" in text:
+        plain = TABLE_ROW.sub(lambda row: f"{row[0][:-1]}:", plain)
     if "#" not in text and "**" not in text:
         return plain
     for heading in _heading_pattern(labels).finditer(text):
@@ -55,7 +58,7 @@ def _heading_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 _QUALIFIED = lazily(
     r"(?:(?:my|the|so|thus|therefore|hence|final|overall|revised|corrected|updated|adjusted|new|최종|종합|수정(?:된)?|"
-    r"最终|最終|综合|修正后?)[\s,:]{0,2}){1,3}$"
+    r"最终|最終|综合|综上|总|本次|(?:更正|修正|调整|修改)(?:后|过)?的?|重新|新)[\s,:]{0,2}){1,3}$"
 )
 """Words before a label that leads its line all the same: "My final score:"."""
 
@@ -85,10 +88,13 @@ _ABOUT_LABEL = lazily(
 """What makes a label the subject of a heading: "Reason for the score:"."""
 
 
+_CJK = "\u2e80"
+
+
 @lru_cache(maxsize=64)
 def _label_pattern(label: str) -> re.Pattern[str]:
     # A label without its colon is a word of a sentence: "the score given was 4" is not an answer. A dash
     # right behind the label stands for the colon.
-    return re.compile(
-        rf"(?<![^\W\d_]){loosely(label)}(?:\s{{0,3}}(?=[:=(\[]|is\b)|\s?[-–—](?!\s?[^\W\d]))", re.I
-    )
+    # A Chinese label may stand at the end of a longer word: "最终评分".
+    before = "" if label[:1] >= _CJK else r"(?<![^\W\d_])"
+    return re.compile(rf"{before}{loosely(label)}(?:\s{{0,3}}(?=[:=(\[]|is\b)|\s?[-–—](?!\s?[^\W\d]))", re.I)

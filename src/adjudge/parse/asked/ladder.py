@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TypeGuard
 
+from msgspec import structs
+
 from ...records import Answer, Reading, Scale
 from ..free.choice import is_choice_corrected, read_choice
 from ..free.option import is_option_corrected, read_option
@@ -140,6 +142,16 @@ def read_free_score(text: str, scale: Scale) -> Reading:
     if scale.low is None or scale.high is None:
         return Reading(status="unparsed")
     return read_score(text, scale.low, scale.high, scale.step, names=scale.names or None)
+
+
+def read_labelled(text: str, criterion: str, scale: Scale) -> Reading:
+    """The score behind the name of one of several criteria, where a reply that should be JSON is none:
+    "Clarity: 4", "| Clarity | 4 |"."""
+    start, end = window(text)
+    reading = read_label(text[start:end], (criterion,), score_value(scale))
+    if reading is None or reading.span is None:
+        return unread(text)
+    return structs.replace(reading, span=(reading.span[0] + start, reading.span[1] + start))
 
 
 def offered(answer: Answer) -> tuple[tuple[str, str], str | None]:

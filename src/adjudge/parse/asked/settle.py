@@ -20,9 +20,11 @@ from ..text.refusals import abstains
 from .values import Value, value_from
 
 _RANGE = lazily(
-    r"\s{0,3}(?::\s?(?=[(\[]))?[(\[]?\s?[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|/|에서)\s?[0-9]{1,3}\s?(?:점|分)?\s?[)\]]",
+    r"\s{0,3}(?::\s?(?=[(\[]))?[(\[]?\s?(?:[0-9]{1,3}\s?(?:-|–|—|~|〜|to|到|至|에서)|[01]\s?/)\s?[0-9]{1,3}\s?"
+    r"(?:점|分)?\s?[)\]]",
     re.I,
 )
+"""The ends of a scale behind a label, "(1-5)"; "(4/5)" is a score."""
 
 
 class MarkedValue(NamedTuple):
@@ -149,9 +151,9 @@ def leads_line(plain: str, at: int) -> bool:
     start = plain.rfind("\n", max(0, at - _LINE_LEAD), at) + 1
     if start == 0 and at > _LINE_LEAD:
         return False
-    return not plain[start:at].strip(" \t-•>.0123456789)")
+    return not plain[start:at].strip(" \t-•>|.0123456789)")
 
 
 def loosely(written: str) -> str:
     """A pattern for a mark as written, its white space and case left open."""
-    return r"\s{0,3}".join(re.escape(piece) for piece in re.findall(r"\w+|[^\w\s]", narrow(written)))
+    return r"\s{0,3}\\?".join(re.escape(piece) for piece in re.findall(r"\w+|[^\w\s]", narrow(written)))

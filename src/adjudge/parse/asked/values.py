@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ...records import Scale, Status
-from ..free.said_scores import IN_PARTS, is_taken_back
+from ..free.said_scores import IN_PARTS, counts_things, is_taken_back
 from ..numbers.not_scores import begins_range, counts_plural, names_another
 from ..numbers.number import Number, number_at
 from ..text.own_voice import Span
@@ -15,7 +15,7 @@ from ..text.patterns import lazily
 
 # A minus sign before a digit belongs to the number: "-1" is off the scale, not 1.
 _BEFORE_VALUE = lazily(
-    r"(?:[\s:=(\[{\"'“”‘’«`>|*_→【]|-(?![0-9])|[–—](?=\s)|\$(?=[0-9.]{1,6}\$)|\\boxed\{(?:\\text\{)?|\\[(\[]|\$(?=\\boxed)){0,12}"
+    r"(?:[\s:=(\[{\"'“”‘’«`>|*_→【「『《]|-(?![0-9])|[–—](?=\s)|\$(?=[0-9.]{1,6}\$)|\\boxed\{(?:\\text\{)?|\\[(\[]|\$(?=\\boxed)){0,12}"
     r"(?:(?:the\s)?(?:final\s|overall\s)?(?:score|rating|result|level|is|of|점수|评分|得分|分数|"
     r"i(?:'d|\swould)?\s(?:say|give\s(?:it|this)(?:\san?(?=\s))?))(?:[\s:=(\[*_\"']|-(?![0-9])){0,6}){0,2}",
     re.I,
@@ -56,6 +56,7 @@ def _is_in_doubt(text: str, number: Number) -> bool:
         or IN_PARTS.match(text, at) is not None
         or counts_plural(text, number)
         or begins_range(text, number)
+        or (number.in_words and counts_things(text, number))
     )
 
 
@@ -70,15 +71,25 @@ def _named_level(text: str, at: int, scale: Scale) -> tuple[float | str | None, 
     for level, name in scale.names.items():
         end = at + len(name)
         if text[at:end].casefold() == name.casefold() and not text[end : end + 1].isalnum():
-            return level, "ok", (at, end)
+            # "correct/incorrect" repeats what was offered.
+            offers = _OFFERS.match(text, end)
+            is_menu = offers and any(text[offers.end() :].startswith(other) for other in scale.names.values())
+            return None if is_menu else (level, "ok", (at, end))
     return None
+
+
+_OFFERS = lazily(r"\s?(?:[/|,]|or\b)\s?")
+
+
+_OTHER_TIES = ("tied", "draw", "무승부", "동점", "平局", "平手", "引き分け")
+"""What judges also write where a tie was offered."""
 
 
 def choice_value(options: tuple[str, str], tie: str | None) -> Value:
     """A reader of one of the words that the prompt offers: first, second or tie."""
     words = {options[0].casefold(): "first", options[1].casefold(): "second"}
     if tie is not None:
-        words[tie.casefold()] = "tie"
+        words |= dict.fromkeys((tie.casefold(), *_OTHER_TIES), "tie")
     written = tuple(sorted(words, key=len, reverse=True))
     pattern, contested = _choice_pattern(written), _contested_pattern(written)
 

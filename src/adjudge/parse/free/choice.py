@@ -142,7 +142,27 @@ def _corrected(cased: str, judge_text: str, choice: FoundChoice, names: Options)
 
 
 def _spoken(reply: str, cased: str, judge_text: str, names: Options) -> FoundChoice | Reading | None:
-    marked = _marked(judge_text, names)
+    marks = _marks(judge_text)
+    choice = _said(reply, cased, judge_text, marks, names)
+    if not isinstance(choice, FoundChoice):
+        return choice
+
+    def is_read(mark: AnswerMark) -> bool:
+        value = _value_after(judge_text, mark.at, names)
+        return value is not None and not _is_asked(judge_text, value)
+
+    status = unread_behind(judge_text, marks, is_read, choice.end)
+    return Reading(status=status) if status else choice
+
+
+def _marks(judge_text: str) -> list[AnswerMark]:
+    return [*hard_marks(judge_text, VERDICT_WORDS + ANSWER_WORDS), *labels(judge_text, VERDICT_WORDS)]
+
+
+def _said(
+    reply: str, cased: str, judge_text: str, marks: list[AnswerMark], names: Options
+) -> FoundChoice | Reading | None:
+    marked = _marked(judge_text, marks, names)
     if marked is not None:
         return marked
     opening = _bracketed(judge_text, names) or _opening(cased, judge_text, names)
@@ -166,22 +186,18 @@ def _spoken(reply: str, cased: str, judge_text: str, names: Options) -> FoundCho
         labelled = labelled._replace(is_sure=not rest.strip(" .。"))
     labelled = labelled or _closing(judge_text, names)
     if labelled is None and ("```" in reply or "~~~" in reply):
-        return _marked(folded(without_emphasis(set_aside(without_code(reply), fenced=False))), names)
+        shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
+        return _marked(shown, _marks(shown), names)
     return labelled
 
 
-def _marked(judge_text: str, names: Options) -> FoundChoice | Reading | None:
+def _marked(judge_text: str, marks: list[AnswerMark], names: Options) -> FoundChoice | Reading | None:
     """What brackets, markers, tags and verdict labels say."""
-    hard = hard_marks(judge_text, VERDICT_WORDS + ANSWER_WORDS)
-    strong = [mark for mark in hard if mark.rank != BOX]
-    marks = [*strong, *labels(judge_text, VERDICT_WORDS)]
-    values = _values(judge_text, marks, names)
-    read = [mark for mark in marks if _values(judge_text, [mark], names)] if len(marks) > len(values) else []
-    status = unread_behind(judge_text, marks, read)
-    if status:
-        return Reading(status=status)
+    hard = [mark for mark in marks if judge_text[mark.start] in "[<\\(【"]
+    values = _values(judge_text, [mark for mark in marks if mark.rank != BOX], names)
     if values or not hard:
         return _agreed(values)
+    strong = [mark for mark in hard if mark.rank != BOX]
     if not strong:
         return _agreed(
             _values(judge_text, [box for box in hard if is_answer_box(judge_text, box.start, box.at)], names)
@@ -205,11 +221,14 @@ def _values(judge_text: str, marks: Iterable[AnswerMark], names: Options) -> lis
 
 def _is_no_choice(judge_text: str, mark: AnswerMark, value: FoundChoice, names: Options) -> bool:
     """Whether what stands behind a mark is asked, or heads the first of two passages below it."""
-    end = _closed(judge_text, value.end)
-    if judge_text.startswith(("?", " ?"), end) or not is_given(judge_text, mark.start, end):
+    if _is_asked(judge_text, value) or not is_given(judge_text, mark.start, _closed(judge_text, value.end)):
         return True
     is_below = judge_text.find("\n", mark.at, value.start) >= 0 or names.keys[0].isdigit()
     return is_below and value.side != "tie" and _labels_other(judge_text, value, names)
+
+
+def _is_asked(judge_text: str, value: FoundChoice) -> bool:
+    return judge_text.startswith(("?", " ?"), _closed(judge_text, value.end))
 
 
 def _agreed(values: list[FoundChoice]) -> FoundChoice | Reading | None:

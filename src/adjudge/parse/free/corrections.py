@@ -44,6 +44,10 @@ _CORRECTING: dict[str, str] = {
     "不,": r"",
     "不对": r"",
     "更正": r"",
+    "重新考虑": r"",
+    "重新评估": r"",
+    "再想想": r"",
+    "仔细一想": r"",
     "修正": r"",
     "纠正": r"",
     "정정": r"",
@@ -116,11 +120,14 @@ _UNREAL = lazily(
 )
 """What stands before a change that was not made: "more detail would raise it to 5"."""
 
+_CLOSING_TAG = lazily(r"\s?</\w{1,20}>")
 _CHANGED_TO_KOREAN = lazily(r"([0-9]++(?:\.[0-9]++)?+)\s?점?으?로\s?(?:최종\s?)?$")
 
 
 def corrections(text: str, start: int) -> list[Correction]:
     """Where the judge may replace an answer that ended at `start`, in order."""
+    closing = _CLOSING_TAG.match(text, start)
+    start = closing.end() if closing else start
     cues = _ASCII_CUES if text.isascii() else _CUES
     rest = text[start:]
     # Most replies have none of the words: nothing more is done for those.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...records import Reading, Scale
-from ..asked.ladder import unread
+from ..asked.ladder import read_labelled, unread
 from ..json_documents import JsonDocument, Path, find_documents
 from ..json_values import FoundValue, flat, number_of
 from ..text.own_voice import masked, thoughts, window
@@ -35,6 +35,7 @@ _NAME_KEYS = (
     "key",
 )
 _DEEPEST = 4
+_LONGEST_PROSE = 200_000
 _CHOICES = {
     "first": (
         "a",
@@ -85,7 +86,12 @@ def read_json(
             for document in documents
             for place in _places_of(document, criterion, scale, alone=len(criteria) == 1)
         ]
-        readings[criterion] = _settled(candidates) if candidates else unread(text)
+        if candidates:
+            readings[criterion] = _settled(candidates)
+        elif documents or scale is None or len(text) > _LONGEST_PROSE:
+            readings[criterion] = unread(text)
+        else:
+            readings[criterion] = read_labelled(text, criterion, scale)
     return readings
 
 

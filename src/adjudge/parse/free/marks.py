@@ -7,6 +7,7 @@ others. The text must be narrow, folded and without emphasis, with everything re
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -32,8 +33,8 @@ MOST_MARKS = 2_000
 """No judge marks its answer more often; what comes later is not looked at."""
 
 SCORE_WORDS = tuple(
-    "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 총점 평가 스코어"
-    " スコア 点数 得点 評価".split()
+    "score rating grade rated result 得分 评分 評分 分数 分數 打分 总分 總分 评价 점수 평점 별점 총점 평가"
+    " 스코어 スコア 点数 得点 評価".split()
     + european.SCORE_WORDS
     + [european.FINAL_NOTE]
 )
@@ -51,7 +52,7 @@ ANSWER_WORDS = tuple(
 
 _FINAL = lazily(
     r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|"
-    r"adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|최종|종합|전체|총"
+    r"adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|更正|修正|调整后|修改后|重新|최종|종합|전체|총|수정|정정"
 )
 _NOT_AN_ANSWER = lazily(
     r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|"
@@ -76,13 +77,13 @@ _COUNTED = lazily(
 """Labels of what a judge counts, numbers or quotes, and of another person's result."""
 
 _PLAIN = frozenset(
-    "the a an this that its your our so therefore thus hence and is given here here's i give it "
+    "the a an b this that its your our so therefore thus hence and is given here here's i give it "
     "would assistant assistant's "
     "response response's summary summary's answer answer's numeric numerical integer result "
     "evaluation quality for of".split()
 )
 _PLAIN_CJK = lazily(r"助手|的|回答|该|这|本|文章|给|응답|답변|의")
-_NOT_WORDS = lazily(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++")
+_NOT_WORDS = lazily(r"[-–—•·#>0-9.)(\]\[{}\"`*/\\]++[점分点]?")
 _CLAUSE_ENDS = frozenset("\n.;!?|:,({[\"'“”。，；：！？、>…\ufffc")
 
 
@@ -98,7 +99,7 @@ class AnswerMark(NamedTuple):
 def _hard(words: tuple[str, ...]) -> re.Pattern[str]:
     either = "|".join(words)
     return re.compile(
-        r"\[\[(?=[^\[\]\n]{0,40}\]\])"
+        r"\[\[(?=[^\[\]]{0,40}\]\])"
         rf"|\[(?:(?:final|overall|my)[\s_])?(?:{either})s?(?:\s?\][:\s]{{0,4}}|[:\s]{{1,3}})"
         rf"|<(?:(?:final|overall)[\s_-])?(?:{either})s?\s{{0,4}}>"
         r"|(?:\A|(?<=\n)|(?<=[.!?。])|(?<=[.!?。"
@@ -122,7 +123,7 @@ _AFTER_LABEL = (
     r"(?::|=|->|→|⇒|\||\s[-–—]\s|[-–—]\s{1,2})"
 )
 _COLON_BEFORE_ANSWER = lazily(r":[ \t]*+(?:\n[ \t]*+){0,2}(?=[0-9\"'`(])")
-_ROW = lazily(
+TABLE_ROW = lazily(
     # A row of a table that gives one number: with two, it compares.
     r"^[ \t]{0,4}\|[ \t]{0,4}([^\W\d_][^|\n]{1,40})\|(?=[ \t]{0,4}[0-9][0-9./ ]{0,8}[ \t]{0,4}\|(?![ "
     r"\t]{0,4}[0-9]))",
@@ -163,21 +164,39 @@ def labels(text: str, words: tuple[str, ...]) -> list[AnswerMark]:
     return marks
 
 
-def unread_behind(text: str, marks: list[AnswerMark], read: list[AnswerMark]) -> Status | None:
-    """Why there is no answer where a mark that cannot be read stands behind the last one that can; none
-    otherwise.
+def unread_behind(
+    text: str, marks: Iterable[AnswerMark], is_read: Callable[[AnswerMark], bool], at: int
+) -> Status | None:
+    """Why the answer that ends at `at` does not count: a mark behind it claims one that cannot be read; none
+    otherwise. No earlier answer takes its place.
 
-    Such a mark is one of the same kind, or one behind which the judge abstains. No earlier answer takes its
-    place.
+    A bracket, a tag or a marker claims an answer, and so does a label that ends the reply, behind which the
+    judge abstains, or that announced an answer before.
     """
-    if not read:
+    known = list(marks)
+    behind = [mark for mark in known if mark.start >= at and not is_read(mark)]
+    if not behind:
         return None
-    last = max(read)
-    later = [mark for mark in marks if mark.start > last.start and mark not in read]
-    if any(abstains(text, mark.at) for mark in later):
+    kinds = {_kind(text, mark) for mark in known if mark.start < at and is_read(mark)}
+    claims = [mark for mark in behind if _kind(text, mark) in kinds or _claims(text, mark)]
+    if any(abstains(text, mark.at) for mark in claims):
         return "refused"
-    kind = _kind(text, last)
-    return "unparsed" if any(_kind(text, mark) == kind for mark in later) else None
+    return "unparsed" if claims else None
+
+
+_LAST_WORDS = lazily(r"(?:[ -~]{0,24}|[^\n]{0,8})\s*+\Z")
+_ABOUT = ("result", "evaluat", "评价", "評価", "평가", "overall", "better", "best")
+"""Labels that may head a remark as well as an answer."""
+
+
+def _claims(text: str, mark: AnswerMark) -> bool:
+    """Whether a mark that cannot be read leaves no doubt that it announces an answer."""
+    if mark.rank < LABEL:
+        return False
+    if text[mark.start] in "[<(【" or abstains(text, mark.at) or not text[mark.at :].strip():
+        return True
+    is_remark = any(word in text[mark.start : mark.at] for word in _ABOUT)
+    return not is_remark and _LAST_WORDS.match(text, mark.at) is not None
 
 
 def _kind(text: str, mark: AnswerMark) -> str:
@@ -204,7 +223,7 @@ def part_labels(text: str) -> list[AnswerMark]:
         keys = islice(_KEY.finditer(text), MOST_MARKS)
         marks += [AnswerMark(key.start(), key.end(), _rank_of_part(key[1])) for key in keys]
     if "|" in text:
-        rows = islice(_ROW.finditer(text), MOST_MARKS)
+        rows = islice(TABLE_ROW.finditer(text), MOST_MARKS)
         marks += [AnswerMark(row.start(), row.end(), _rank_of_part(row[1])) for row in rows]
     return [mark for mark in marks if mark.rank]
 

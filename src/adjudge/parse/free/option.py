@@ -103,7 +103,7 @@ def _anchored(reply: str, names: OptionNames) -> FoundOption | Reading | None:
     option = _spoken(judge_text, names)
     if option is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
-        option = _marked(shown, names)
+        option = _marked(shown, _marks(shown), names)
     return _corrected(judge_text, option, names) if isinstance(option, FoundOption) else option
 
 
@@ -125,7 +125,22 @@ def is_option_corrected(text: str, names: OptionNames, reading: Reading) -> bool
 
 
 def _spoken(judge_text: str, names: OptionNames) -> FoundOption | Reading | None:
-    marked = _marked(judge_text, names)
+    marks = _marks(judge_text)
+    option = _answer(judge_text, marks, names)
+    if not isinstance(option, FoundOption):
+        return option
+    status = unread_behind(
+        judge_text, marks, lambda mark: names.value_at(judge_text, mark.at) is not None, option.end
+    )
+    return Reading(status=status) if status else option
+
+
+def _marks(judge_text: str) -> list[AnswerMark]:
+    return [*hard_marks(judge_text, _WORDS), *labels(judge_text, _WORDS)]
+
+
+def _answer(judge_text: str, marks: list[AnswerMark], names: OptionNames) -> FoundOption | Reading | None:
+    marked = _marked(judge_text, marks, names)
     if marked is not None:
         return marked
     opening = _opening(judge_text, names)
@@ -136,25 +151,23 @@ def _spoken(judge_text: str, names: OptionNames) -> FoundOption | Reading | None
     return said or _closing(judge_text, names)
 
 
-def _marked(judge_text: str, names: OptionNames) -> FoundOption | Reading | None:
+def _marked(judge_text: str, marks: list[AnswerMark], names: OptionNames) -> FoundOption | Reading | None:
     """What brackets, markers, tags and labels of a verdict say."""
-    hard = hard_marks(judge_text, _WORDS)
-    marks = [*hard, *labels(judge_text, _WORDS)]
     strong = [mark for mark in marks if mark.rank >= LABEL]
-    for some in (strong, [mark for mark in marks if 0 < mark.rank < LABEL], _boxes(hard)):
+    for some in (strong, [mark for mark in marks if 0 < mark.rank < LABEL], _boxes(marks)):
         options = [option for mark in some if (option := names.value_at(judge_text, mark.at)) is not None]
         if options:
-            read = [mark for mark in some if names.value_at(judge_text, mark.at) is not None]
-            status = unread_behind(judge_text, some, read)
-            if status:
-                return Reading(status=status)
             same = len({option.name for option in options}) == 1
             return options[-1] if same else Reading(status="conflicting")
     if any(abstains(judge_text, mark.at) and not names.value_at(judge_text, mark.at) for mark in strong):
         return Reading(status="refused")
     # A marker was given and holds no option: what the prose says is not the answer then.
-    is_marker = any(mark.rank != BOX and not judge_text.startswith("[[", mark.start) for mark in hard)
+    is_marker = any(mark.rank != BOX and _is_marker(judge_text, mark) for mark in strong)
     return Reading() if is_marker else None
+
+
+def _is_marker(judge_text: str, mark: AnswerMark) -> bool:
+    return judge_text[mark.start] in "[<(【" and not judge_text.startswith("[[", mark.start)
 
 
 def _boxes(marks: Iterable[AnswerMark]) -> list[AnswerMark]:

@@ -42,6 +42,7 @@ HEAD_ENDS = lazily(
     r"[\"'`”’)\]]{0,3}\s{0,2}(?:$|[\n,;!.:(\[=，；！。"
     r"：（\ufffc]|[-–—]\s|(?:because|since|as|by|per|in\sview)\b)"
 )
+_PRONOUN = lazily(r"\s(?!(?:is|was|because|since|as|for)\b)[a-z]|['’][a-z]", re.I)
 _LONGEST_NAME = 250
 _MOST_MENTIONS = 2_000
 
@@ -90,6 +91,9 @@ class OptionNames:
         if match is None:
             return None
         option = self._option(match)
+        # "GRADE: I cannot say" gives no grade I.
+        if option.name in ("I", "i") and _PRONOUN.match(text, option.end):
+            return None
         return None if self._is_in_doubt(text, option) else option
 
     def mentions(self, text: str, start: int, end: int) -> list[FoundOption]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..numbers.not_scores import is_entry, is_legend
 from ..numbers.number import Number, digits, free_number_at, number_at
+from ..text.given import is_taken_back_behind
 from ..text.own_voice import places
 from ..text.patterns import lazily
 
@@ -103,7 +104,7 @@ _HYPOTHETICAL = lazily(
     r"cannot|can't|couldn't|doesn't|does\snot|didn't|did\snot|isn't|is\snot|wouldn't|would\snot|hesitat\w+|"
     r"(?:was|were|am)\s(?:going|about|ready|inclined|set)\sto|(?:refus|declin|plann|meant|intend|want)\w{0,3}\sto|"
     r"(?:initially|originally|at\sfirst|first\sthought)|"
-    r"(?:wäre|wären|hätte|hätten|gäbe|(?<!ich\s)würde|würden|könnte|könnten|müsste)|"
+    r"(?:wäre|wären|hätte|hätten|gäbe|(?<!ich\s)würde(?!\sich\b)|würden|könnte|könnten|müsste)|"
     r"(?:never|nobody|no\sone|hardly|barely)\s(?:\w+\s)?(?:giv|rat|scor|award|assign|deserv|earn|merit)\w*|"
     r"(?:almost|nearly|close\sto|far\sfrom|at\sleast|at\smost|up\sto|under|over)\s(?:an?)?|(?:love|like|want|"
     r"wish|tempted|tempting)\sto|"
@@ -234,7 +235,7 @@ _LEADS_CJK = (
 _AFTER_DIGITS = (
     "of ",
     "and a half",
-    *"/ 점 分 点 點 星 颗星 顆星 ½ out star point mark pts punkt stern von sur sobre".split(),
+    *"/ 段階 점 分 点 點 星 颗星 顆星 ½ out star point mark pts punkt stern von sur sobre".split(),
 )
 
 
@@ -366,6 +367,7 @@ def _might_have_been(text: str, left: str, number: Number) -> bool:
         or _CONDITION.search(clause) is not None
         or (_CONDITION.search(left) is not None and _MODAL.search(clause) is not None)
         or _IS_DESCRIBED.match(text, number.until) is not None
+        or is_taken_back_behind(text, number.until)
         or is_attributed(clause)
         or IN_PARTS.match(text, number.until) is not None
         or _BY_OTHERS.match(text, number.until) is not None
@@ -393,3 +395,10 @@ def counts_things(text: str, number: Number) -> bool:
     return any(
         pattern.match(text, number.until) for pattern in (_COUNTS_THINGS, _SHARE_OF_THINGS, _IS_DESCRIBED)
     )
+
+
+def is_count(text: str, number: Number) -> bool:
+    """Whether a number, or a share such as "3 of the 5 steps", counts what follows it."""
+    if number.top is not None:
+        return _SHARE_OF_THINGS.match(text, number.until) is not None
+    return counts_things(text, number)

@@ -528,7 +528,11 @@ def _weak(part: _Signed) -> list[SaidChoice]:
         for match in pattern.finditer(text):
             at = match.start()
             begin, finish = part.sentence(at)
-            if _WEIGHS.search(text, begin, finish) or not _is_said(text, begin, at, at, match.end()):
+            if (
+                _WEIGHS.search(text, begin, finish)
+                or _weighs_both(text, begin, finish)
+                or not _is_said(text, begin, at, at, match.end())
+            ):
                 continue
             key = part.mentions[at]
             if not wins:
@@ -539,6 +543,17 @@ def _weak(part: _Signed) -> list[SaidChoice]:
         if _is_tie(text, begin, finish):
             statements.append(part.tie(begin, finish, is_weak=True))
     return sorted(statements, key=lambda statement: statement.winner.start)
+
+
+_OTHER_IS_TOO = lazily(
+    rf"[{_FIRST}{_SECOND}]{_NOUN}\s(?:is|was)\b[^.{_FIRST}{_SECOND}]{{1,60}},\s(?:and\s)?(?:(?:the\s)?(?:{NOUNS})\s)?"
+    rf"[(]?[{_FIRST}{_SECOND}][)]?{_NOUN}\s(?:is|was)\b"
+)
+
+
+def _weighs_both(text: str, begin: int, finish: int) -> bool:
+    """Whether a sentence says something for each of the two: "A is clearer, B is more accurate"."""
+    return _OTHER_IS_TOO.search(text, begin, finish) is not None
 
 
 def _is_said(text: str, begin: int, start: int, at: int, end: int) -> bool:

@@ -27,6 +27,7 @@ from ..numbers.not_scores import (
 )
 from ..numbers.number import Number, number_at, numbers_between
 from ..text.characters import folded, narrow, without_emphasis
+from ..text.given import is_given
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
 from ..text.patterns import lazily
@@ -100,7 +101,7 @@ _BRACKET_ENDS = lazily(r"\)\s{0,2}(?:$|[\n.:;!。：；]|[-–—]\s)")
 
 
 _DECLARED = lazily(
-    r"(?:score|rating|rate|result|grade|verdict|점수|평점|评分|得分|分数|打分|判定)[^.!?。！？\n]{0,24}$",
+    r"(?:score|rating|rate|result|grade|level|verdict|점수|평점|评分|得分|分数|打分|判定)[^.!?。！？\n]{0,24}$",
     re.I,
 )
 """What calls the number behind it a score."""
@@ -167,7 +168,7 @@ def _anchored(reply: str, scale: Scale, names: dict[str, float]) -> Reading | No
     reading = _spoken(judge_text, scale, names)
     if reading is None and ("```" in reply or "~~~" in reply):
         shown = folded(without_emphasis(set_aside(without_code(reply), fenced=False)))
-        reading = _marked(shown, scale, names)
+        reading = _marked(shown, scale, names, _marks(shown, names))
     return corrected_reading(judge_text, scale, reading) if reading is not None and reading.span else reading
 
 
@@ -229,10 +230,30 @@ def _replacement(judge_text: str, correction: Correction) -> Number | None:
 
 
 def _spoken(judge_text: str, scale: Scale, names: dict[str, float]) -> Reading | None:
+    marks = _marks(judge_text, names)
+    reading = _said(judge_text, scale, names, marks)
+    if reading is None or reading.span is None:
+        return reading
+    status = unread_behind(
+        judge_text, marks, lambda mark: bool(_value_after(judge_text, mark.at, names)), reading.span[1]
+    )
+    return Reading(status=status) if status else reading
+
+
+def _marks(judge_text: str, names: dict[str, float]) -> list[AnswerMark]:
+    # Levels with names are also given as a verdict: "Verdict: pass".
+    words = SCORE_WORDS + VERDICT_WORDS + ANSWER_WORDS if names else SCORE_WORDS
+    return hard_marks(judge_text, words) + labels(judge_text, words)
+
+
+def _said(judge_text: str, scale: Scale, names: dict[str, float], marks: list[AnswerMark]) -> Reading | None:
     opening, is_alone = _opening(judge_text, names)
-    marked = _marked(judge_text, scale, names, opening if is_alone else [])
+    marked = _marked(judge_text, scale, names, marks, opening if is_alone else [])
     if marked is not None and (not is_alone or marked.status != "ok"):
         return marked
+    terse = _terse(judge_text)
+    if terse is not None:
+        return _sure(_judged(scale, [terse]))
     parts = _parts(judge_text, names)
     if parts and (not opening or _LIST_DOT.match(judge_text, opening[0].until)):
         opening = parts
@@ -266,6 +287,33 @@ def _spoken(judge_text: str, scale: Scale, names: dict[str, float]) -> Reading |
     return _sure(reading) if _is_declared(judge_text, numbers[-1]) else reading
 
 
+_TERSE = lazily(
+    r"[\s\"'“(]{0,4}(?:(?:overall|so|then),?\s)?"
+    r"(?:i(?:'d|'ll|\swould|\swill)?\s(?:say|call\s(?:it|this)|(?:give|rate|score|grade)\s(?:it|this)(?:\sas)?)\s"
+    r"|(?:it|this|that)(?:'s|\sis)\s|(?:definitely|certainly|clearly|easily)\s|(?:level|score|rating|grade)\s(?=[0-9]))?"
+    r"(?P<article>(?:an?|the)\s)?(?P<how>(?:solid|strong|weak|clear|firm|low|high|fair|good|decent|generous|full|"
+    r"perfect|straight|comfortable|definite|bare)\s)?"
+)
+_TERSE_ENDS = lazily(
+    r"(?:\s(?:from\sme|overall|in\smy\s(?:view|opinion|book)|for\sme|here))?"
+    r"(?:[\s.!)\"'”]*+\Z|\s?[:–—]\s|\s-\s|[,.]\s(?:because|since|as)\b)"
+)
+"""A reply that says hardly more than its value: "a solid four", "Level 3: it serves the request"."""
+
+
+_QUOTES = " \n\"'“("
+
+
+def _terse(judge_text: str) -> Number | None:
+    lead = _TERSE.match(judge_text)
+    number = number_at(judge_text, lead.end()) if lead and lead[0].strip(_QUOTES) else None
+    if lead is None or number is None or not _TERSE_ENDS.match(judge_text, number.until):
+        return None
+    # "This is one" names a thing.
+    is_pronoun = number.in_words and number.value == 1 and not lead["article"] and not lead["how"]
+    return None if is_pronoun or is_legend(judge_text, number) else number
+
+
 def _ends_with(judge_text: str, numbers: Sequence[Number]) -> bool:
     """Whether the label of one criterion with its value has the last line of a reply to itself."""
     return len(numbers) == 1 and not judge_text[numbers[0].until :].strip(" .。)\n")
@@ -288,17 +336,17 @@ def _is_declared(judge_text: str, number: Number, is_alone: bool = False) -> boo
 
 
 def _marked(
-    judge_text: str, scale: Scale, names: dict[str, float], opening: Sequence[Number] = ()
+    judge_text: str,
+    scale: Scale,
+    names: dict[str, float],
+    marks: list[AnswerMark],
+    opening: Sequence[Number] = (),
 ) -> Reading | None:
     """What the strongest marks say; a score alone on the first line is as good as a mark."""
-    # Levels with names are also given as a verdict: "Verdict: pass".
-    words = SCORE_WORDS + VERDICT_WORDS + ANSWER_WORDS if names else SCORE_WORDS
-    marks = hard_marks(judge_text, words) + labels(judge_text, words)
     strong = [mark for mark in marks if mark.rank >= LABEL]
     values = [*_values(judge_text, strong, names), *opening]
     if values:
-        status = unread_behind(judge_text, strong, _readable(judge_text, strong, names))
-        return Reading(status=status) if status else _sure(_judged(scale, values))
+        return _sure(_judged(scale, values))
     if any(abstains(judge_text, mark.at) for mark in strong):
         return Reading(status="refused")
     weak = [mark for mark in marks if mark.rank == PART]
@@ -306,9 +354,6 @@ def _marked(
         weak if _values(judge_text, weak, names) else [mark for mark in marks if _is_boxed(judge_text, mark)]
     )
     numbers = _values(judge_text, weak, names)
-    status = unread_behind(judge_text, weak, _readable(judge_text, weak, names))
-    if status:
-        return Reading(status=status)
     return _sure(_judged(scale, numbers)) if numbers else None
 
 
@@ -320,13 +365,10 @@ def _values(judge_text: str, marks: Iterable[AnswerMark], names: dict[str, float
     numbers: list[Number] = []
     for mark in marks:
         after = _value_after(judge_text, mark.at, names)
-        if after and not is_entry(judge_text, mark.start, after[0], is_part=mark.rank == PART):
+        is_value = after and not is_entry(judge_text, mark.start, after[0], is_part=mark.rank == PART)
+        if is_value and is_given(judge_text, mark.start, after[-1].until):
             numbers += after
     return numbers
-
-
-def _readable(judge_text: str, marks: Iterable[AnswerMark], names: dict[str, float]) -> list[AnswerMark]:
-    return [mark for mark in marks if _values(judge_text, [mark], names)]
 
 
 def _parts(judge_text: str, names: dict[str, float]) -> list[Number]:
@@ -364,6 +406,8 @@ def _value_after(judge_text: str, at: int, names: dict[str, float]) -> list[Numb
             if is_bound or is_taken_back(judge_text, number):
                 return []
             if counts_plural(judge_text, number) or begins_range(judge_text, number):
+                return []
+            if number.in_words and counts_things(judge_text, number):
                 return []
             written = _SCALE_WRITTEN.match(judge_text, number.end)
             if written:

@@ -16,7 +16,7 @@ DECIMAL = lazily(
 
 UNITS = r"颗星|顆星|分|[点點](?![0-9零〇一二三四五六七八九])|星"
 
-TOP_FIRST = r"点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?\)?[,，]?"
+TOP_FIRST = r"段階(?:評価)?(?:で|中)|点満点中|分满分[,，]?|分中|分之|分制(?:的?情况)?[下中里内]?\)?[,，]?"
 """What follows the most there is to have where it comes first: "10分制下8分", "十分之八"."""
 GIVES = r"得|给|给出|评"
 

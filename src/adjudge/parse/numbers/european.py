@@ -19,7 +19,10 @@ _WORD = "|".join(sorted(WORDS, key=len, reverse=True))
 OUT_OF_IN_WORDS = lazily(rf"({_WORD})\s(?:von|sur|de|su|em)\s({_WORD})\b")
 """A score in words, only with the most there was: "vier von fünf", "quatre sur cinq"."""
 
-UNITS = r"punkten?\b|punkt\b|sternen?\b|puntos?\b|punti\b|pontos?\b|балл(?:а|ов)?\b"
+UNITS = (
+    r"punkten?\b|punkt\b|sternen?\b|puntos?\b|punti\b|pontos?\b|балл(?:а|ов)?\b"
+    r"|estrellas?\b|étoiles?\b|stelle\b|estrelas?\b"
+)
 OUT_OF = (
     r"(?:von|sur|sobre|su|de|из)"
     r"(?=\s[0-9]{1,3}(?:\s?(?:punkt|stern|point|punt|pont|étoile|estrel|stell|балл)|\s?[.,;:!?)\n]|\s?\Z"

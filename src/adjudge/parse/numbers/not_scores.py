@@ -77,10 +77,16 @@ def is_a_list(judge_text: str) -> bool:
     return False
 
 
+_ENDS_EXPLAINED = lazily(r"[ \t]?=[ \t]?[^\n=]{1,40}[,;.][ \t]?(?:and[ \t])?[0-9]{1,2}[ \t]?=")
+"""Only the ends of a scale are explained: "1 = poor, 5 = excellent"."""
+
+
 def is_legend(judge_text: str, number: Number) -> bool:
     """Whether the levels of a scale are explained one by one: "1 = bad, 2 = poor"."""
     if not _EQUALS.match(judge_text, number.until):
         return False
+    if _ENDS_EXPLAINED.match(judge_text, number.until):
+        return True
     return any(
         _is_explained(judge_text, number, f"{level:g}") for level in (number.value + 1, number.value - 1)
     )
@@ -116,6 +122,7 @@ _ANOTHER = lazily(
     r"(?:[ \t]?(?:[,;&<]|and|vs\.?|\(?or|\.{2,3}|…)|\s?(?:또는|혹은|이나|或者?|还是))\s?"
     r"(?:an?\s)?[0-9]++(?:\.[0-9]++)?+\s?(?:점|分|points?)?\s?(?:$|[\n.,;)\]<])"
     r"|[ \t]?[,(]?\s?(?:or\s)?(?:maybe|perhaps|possibly|or\seven)\s(?:an?\s)?[0-9]"
+    r"|[ \t]++[0-9]++(?:\.[0-9]++)?+[ \t]?[.)]?[ \t]*+(?:\n|\Z)"
     r"|[ \t]?<[ \t]?[a-z]\b"
     r"|[ \t]?(?:→|->|=>)[^\n]{1,40}?(?:→|->|=>)[ \t]?[0-9]"
     r"|[ \t]?(?:→|->|=>)[ \t]?[^\W\d][^\n0-9]{3,40}[:=][ \t]?[0-9]++(?![0-9%]|\s%)"

@@ -31,7 +31,7 @@ _WOULD_GIVE = lazily(
     r"{0,4}\s?[:,]?\s?[\[(]?$"
 )
 _CONDITION = lazily(
-    r"\b(?:if\s(?!i\b|forced|pressed)|unless\s|had\sit\b|were\sit\b|provided\s)|만약|다면|如果|要是|若"
+    r"\b(?:if\s(?!i\b|forced|pressed)|unless\s|had\sit\b|were\sit\b|provided\s(?:that|it|they|there)\b)|만약|다면|如果|要是|若"
 )
 _UNREAL = lazily(
     r"(?:^|[,;(]\s?)\s*(?:were|had|should)\s(?:the|it|this|these|they|there)\b[^.;\n]{0,100},\s?[\[(<]?$"
@@ -41,13 +41,20 @@ _UNREAL = lazily(
 _WRITTEN_BY_OTHERS = lazily(
     r"\b(?:response|text|summary|answer|author|writer|student|assistant|user|prompt|article|passage|output|"
     r"candidate)\b[^.;\n]{0,24}\b(?:says|said|claims|states|writes|wrote|contains|ends(?:\swith)?|begins\swith|"
-    r"starts\swith|includes|asks\sfor|demands|prints|tells\sme)\s?(?:the\s(?:line|words?|text|marker|tag|string|phrase|label)\s?)?[:,]?\s?[\[(<]?$"
+    r"starts\swith|includes|asks\sfor|demands|prints|tells\sme)\s?(?:the\s(?:line|words?|text|marker|tag|string|phrase|label)\s?)?[:,]?\s?"
+    r"(?:(?:output|print|write|return|give)\s)?[\[(<]?$"
+    r"|\b(?:tempt(?:ed|ing)|inclined)\sto\s(?:say|give|write|put|answer|go\s(?:for|with))\s(?:it\s)?(?:an?\s)?[\[(<]?$"
 )
+
+
+def is_taken_back_behind(plain: str, end: int) -> bool:
+    """Whether the words behind an answer that ends at `end` say that it is not given."""
+    return _NOT_GIVEN.match(plain, end) is not None
 
 
 def is_given(plain: str, mark: int, end: int) -> bool:
     """Whether the judge gives the answer of the mark that begins at `mark`; its value ends at `end`."""
-    if _NOT_GIVEN.match(plain, end):
+    if is_taken_back_behind(plain, end):
         return False
     begin = max(0, mark - _REACH)
     for stop in _SENTENCE_END.finditer(plain, begin, mark):
