@@ -13,12 +13,13 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import sys
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -52,6 +53,12 @@ _FIRST = 5
 
 COLUMNS = (*(name.strip('"') for name in _SEALED.split(", ")), "checksum")
 """the columns of a result"""
+
+_once: Any = sys.intern
+"""SQLite makes a new text for each row, though a run has few models and systems"""
+
+_NONE: dict[str, Any] = {}
+"""one for all results without probabilities or notes"""
 
 _flags = msgspec.json.Decoder(tuple[str, ...]).decode
 _probabilities = msgspec.json.Decoder(dict[str, float]).decode
@@ -347,14 +354,14 @@ def _read_row(row: rows.Columns, texts: _Texts | None) -> StoredResult:
         kind, samples_gap, judges_gap, orders_gap, digest,
     ) = row[_FIRST:_N_SEALED]  # fmt: skip
     result = Result(
-        item, protocol, criterion, model, status, system, group, subject, value, normalized, spread, how,
-        estimator,
+        item, _once(protocol), _once(criterion), _once(model), _once(status), _once(system),
+        group and _once(group), subject, value, normalized, spread, how and _once(how), _once(estimator),
         n_samples, n_failed, choice, confidence, "" if texts is None else texts.explanation, system_a,
         system_b,
-        _flags(flags) if flags else (), label, _probabilities(probabilities) if probabilities else {},
-        () if texts is None else texts.evidence, {} if texts is None else texts.notes, reply,
+        _flags(flags) if flags else (), label, _probabilities(probabilities) if probabilities else _NONE,
+        () if texts is None else texts.evidence, _NONE if texts is None else texts.notes, reply,
     )  # fmt: skip
-    return StoredResult(result, kind, Gaps(samples_gap, judges_gap, orders_gap), digest)
+    return StoredResult(result, _once(kind), Gaps(samples_gap, judges_gap, orders_gap), digest)
 
 
 def _read_texts(body: bytes, check: int | None) -> tuple[_Texts, ...]:

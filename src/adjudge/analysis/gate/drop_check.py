@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from ...errors import DataError
-from ...records import Estimate
+from ...records import Estimate, Subject
 from ...stats import Equivalence, equivalence, ppi_difference
 from ...stats.arrays import undefined
 from ...stats.equivalence import equivalence_of
 from ...words import count, interval, number
 from ..compare.comparison import Comparison, SystemComparison
-from ..labels.labelled import LabelledItem, LabelledTable, number_or_none
+from ..labels.by_system import entries_by_system
+from ..labels.labelled import LabelledItem, number_or_none
 from .check import Check, check_sentence
 from .decision import Decision, decision_by_interval, decision_by_range, decision_by_values
 from .gate_input import GateInput
@@ -207,8 +208,9 @@ def drop_checks(
         == (criterion_comparison.criterion, criterion_comparison.protocols[0])
     )
     is_labelled = bool(criterion.table.labelled() and baseline_table.labelled())
+    before = {(row.item, row.subject): row for row in baseline_table.rows}
     checks = [
-        _drop_check(criterion, name, allowed, system_comparison, baseline_table, is_labelled)
+        _drop_check(criterion, name, allowed, system_comparison, before, is_labelled)
         for name, system_comparison in comparisons.items()
     ]
     for system in missing_systems:
@@ -222,19 +224,18 @@ def _drop_check(
     name: str,
     allowed: float,
     comparison: SystemComparison,
-    baseline_table: LabelledTable,
+    before: Mapping[tuple[str, Subject | None], LabelledItem],
     is_labelled: bool,
 ) -> Check:
     """The change of one system."""
     if comparison.is_same and comparison.difference.value is not None:
         return unchanged_check(criterion, name, allowed, comparison)
-    before = {(row.item, row.subject): row for row in baseline_table.rows}
     rows = [
-        row
-        for row in criterion.table.rows
-        if row.system == comparison.system_second and (row.item, row.subject) in before
+        entry.row
+        for entry in entries_by_system(criterion.table).get(comparison.system_second, ())
+        if (known := before.get((entry.row.item, entry.row.subject))) is not None
+        and known.system == comparison.system_first
     ]
-    rows = [row for row in rows if before[row.item, row.subject].system == comparison.system_first]
     differences = [
         (row, after - answer_before)
         for row in rows

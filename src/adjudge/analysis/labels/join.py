@@ -19,6 +19,9 @@ from .labelled import Answer, LabelledItem, LabelledTable
 from .other_scale import on_scale, other_range
 from .unusable_labels import how_ids_differ
 
+_NONE: Mapping[str, float | str] = {}
+"""one for all items without attributes"""
+
 
 def with_criterion(view: RunView, labels: Sequence[Label]) -> Sequence[Label]:
     """The labels; those of a file without a column `criterion`
@@ -157,7 +160,7 @@ def _labelled_table(
             labels_of_item.get((result.item, result.subject), {}),
             raters,
             repeated.get((result.item, result.subject)) or samples.get((*_result_key(result), kind), ()),
-            _attributes_of_row(attributes.get(result.item, {}), result.subject, kind),
+            _attributes_of_row(attributes.get(result.item, _NONE), result.subject, kind),
         )
         for result in single
     )
@@ -266,12 +269,12 @@ def _labelled_item(
 
 def _attributes_of_row(
     attributes: Mapping[str, float | str], subject: Subject | None, kind: Kind
-) -> dict[str, float | str]:
+) -> Mapping[str, float | str]:
     """The attributes of one row: the length of the response
     that it is about; of a choice, which response is longer.
     """
     if "length_a" not in attributes and "length_b" not in attributes:
-        return dict(attributes)
+        return attributes
     lengths = {side: attributes.get(f"length_{side}") for side in ("a", "b")}
     row = {name: value for name, value in attributes.items() if name not in ("length_a", "length_b")}
     if subject is not None and (length := lengths[subject]) is not None:

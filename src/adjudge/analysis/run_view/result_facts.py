@@ -39,8 +39,14 @@ def is_undefined(result: Result) -> bool:
     return result.status == "ok" and result.value is None and "nothing_to_score" in result.flags
 
 
+_LETTERS = ("a", "b")
+"""one for all results that are of no pair"""
+
+
 def systems_of_pair(result: Result) -> Pair:
     """The systems behind response a and response b; their letters where they have no names."""
+    if result.system_a is None and result.system_b is None:
+        return _LETTERS
     return result.system_a or "a", result.system_b or "b"
 
 
