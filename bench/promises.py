@@ -3,7 +3,7 @@
     python bench/promises.py [--worlds 2000] [--only TEXT] [--write]
 
 Each `promises_*.py` beside this file lists its `CHECKS`. `--write` puts the rows that were measured into the
-table of docs/trust.md, and removes those of checks that no longer exist.
+table of docs/promises.md, and removes those of checks that no longer exist.
 The proofs (`make proof`) assert each check in fewer worlds.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs" / "trust.md"
+DOCS = HERE.parent / "docs" / "promises.md"
 BEGIN, END = "<!-- promises: begin -->", "<!-- promises: end -->"
 
 
@@ -68,7 +68,7 @@ def name(line: str) -> str:
 
 
 def merged(measured: Iterable[str], checks: Iterable[Check]) -> str:
-    """The table of docs/trust.md with the lines that were measured, in the order of the checks."""
+    """The table of docs/promises.md with the lines that were measured, in the order of the checks."""
     present = DOCS.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     lines = {name(line): line for line in [*present.splitlines(), *measured] if line.startswith("| ")}
     head = ["| number | simulated data | promise | worlds | measured |", "|---|---|---|---|---|"]
@@ -82,7 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--only", default="", help="only checks that contain this text")
-    parser.add_argument("--write", action="store_true", help="put what was measured into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put what was measured into docs/promises.md")
     options = parser.parse_args()
     checks, measured = list(all_checks()), []
     for check in checks:
