@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,12 @@ def test_the_key_names_of_prometheus_are_taken_with_any_number_of_levels(read):
     ten = ", ".join(f'"score{n}_description": "level {n}"' for n in range(11))
     assert read(f'{{"criteria": "x", "best": 0, "name": "n", {ten}}}', "kind.json").scale.best == 0
     assert read('{"criteria": "x"}', "kind.json").scale == Scale(low=1, high=5, step=1, best=5)
+
+
+def test_the_key_names_of_prometheus_data_are_taken(read):
+    plain = {"criteria": "Is it kind?", **{f"score{level}_description": f"level {level}" for level in (1, 2)}}
+    in_data = {f"orig_{key}": text for key, text in plain.items()}
+    assert read(json.dumps(in_data), "r.json") == read(json.dumps(plain), "r.json")
 
 
 def test_all_problems_come_at_once_with_the_nearest_key(read):

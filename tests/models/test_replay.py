@@ -89,6 +89,11 @@ def test_rows_without_a_sample_are_samples_in_the_order_of_the_file(tmp_path: Pa
     assert texts(path, *calls) == ["b0", "b19", "b7", None, "a0", "a19", "a7", None]
 
 
+def test_a_text_of_null_is_a_call_that_failed_when_it_was_recorded(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"item": "a", "text": None}, {"item": "a", "text": "b1"})
+    assert texts(path, call("a"), call("a", sample=1)) == [None, "b1"]
+
+
 def test_an_id_that_is_a_number_is_the_same_as_its_text(tmp_path: Path) -> None:
     assert texts(write(tmp_path / "r.jsonl", {"item": 17, "text": "x"}), call("17")) == ["x"]
 

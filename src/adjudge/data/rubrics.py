@@ -24,6 +24,9 @@ _KEYS = ("name", "criterion", "levels", "best", "names", "labels")
 _JSON_KEYS = ("name", "criteria", "best", "names")
 
 
+_IN_DATA_SET = ("orig_criteria", "orig_score")
+
+
 _JSON_LEVEL = re.compile(r"score(.+)_description")
 
 
@@ -101,9 +104,11 @@ def _toml(path: Path) -> tuple[dict[str, Any], list[str]]:
 def _prometheus(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The file's values under the keys of the TOML form, and its unknown keys."""
     try:
-        row = exact(read_small_text(path).encode("utf-8"), "The file must be one JSON object")
+        found = exact(read_small_text(path).encode("utf-8"), "The file must be one JSON object")
     except BadRowError as bad:
         raise BrokenFileError(path, str(bad)) from None
+    # Prometheus' data set writes orig_criteria and orig_score1_description.
+    row = {key.removeprefix("orig_") if key.startswith(_IN_DATA_SET) else key: found[key] for key in found}
     values = {"criterion" if key == "criteria" else key: row[key] for key in _JSON_KEYS if key in row}
     levels = {match[1]: row[key] for key in row if (match := _JSON_LEVEL.fullmatch(key))}
     if levels:

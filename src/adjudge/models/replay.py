@@ -9,7 +9,8 @@ call's criterion or else without one; with the same order, where a row without o
 sample, where rows without one count as samples 0, 1, 2 … in the order of the file. A call of a step needs a
 row with the name of that `step`, and one that checks an element a row with the number of that `element`, from
 1 (the first one, where a call checks several). A missing row is the error `missing`, never another row's
-text. `finish`, `reasoning` and `model_name` are optional.
+text. A `text` of null is a call that failed when it was recorded: the error `missing`, too. `finish`,
+`reasoning` and `model_name` are optional.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _RowKey(Struct):
     """The part of a row that says which call it answers; the rest is not decoded."""
 
     item: str | int
-    text: str
+    text: str | None
     criterion: str | None = None
     order: Order | None = None
     sample: int | None = None
@@ -66,7 +67,7 @@ class _RecordedReply(Struct):
     """A complete row."""
 
     item: str | int
-    text: str
+    text: str | None
     criterion: str | None = None
     order: Order | None = None
     sample: int | None = None
@@ -152,6 +153,8 @@ class ReplayModel(Model):
                 "missing",
                 f"no recorded reply: item {call.item}{criterion}, order {call.order}, sample {call.sample}",
             )
+        if row.text is None:
+            return failed(call, "missing", f"the recorded call of item {call.item} failed: its text is null")
         logprobs = _logprobs(row)
         if logprobs is None and (params.top_logprobs is not None or call.kind == "likelihood"):
             return failed(call, "missing", str(no_logprobs(self.name, f"recorded reply to item {call.item}")))
@@ -334,7 +337,7 @@ def _problem_of(line: bytes) -> str:
     except BadRowError as bad:
         return str(bad)
     for key in ("item", "text"):
-        if row.get(key) is None:
+        if key not in row or (key == "item" and row[key] is None):
             return f"'{key}' is missing. A recorded reply has at least 'item' and 'text'."
     if row.get("order") not in (None, "ab", "ba"):
         return f"order '{row['order']!s:.40}' is unknown. Give ab (response_a was shown first) or ba."
