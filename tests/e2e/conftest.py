@@ -92,6 +92,13 @@ class Watched:
         assert ran == [None, False], f"a script ran on {where or self.page.url}"
         assert self.problems == [], f"on {where or self.page.url}"
 
+    def open_by_key(self, key: str) -> None:
+        """Press a key that opens another page, and wait until that page and its scripts are ready: an element
+        that is there already may be one that no script acts on yet.
+        """
+        with self.page.expect_navigation(wait_until="load"):
+            self.page.keyboard.press(key)
+
     def axe(self, *rules: str) -> list[str]:
         """What axe finds on the page with everything on it opened:
         rule, how many elements, the first of them and why.

@@ -16,7 +16,7 @@ import pytest
 from adjudge.records import Label, Note
 from adjudge.store import open_store
 from adjudge.web.static_copy.copy import write_copy
-from running import DIRECT, adjudge, write_rows
+from running import DIRECT, EXAMPLES, adjudge, write_rows
 from webclient import Browser
 
 pytestmark = pytest.mark.browser
@@ -29,7 +29,7 @@ N = 30
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty items of three systems, some unreadable, some with labels of people."""
+    """Thirty items of three systems on two criteria, some unreadable, some with labels of people."""
     folder = tmp_path_factory.mktemp("scored")
     items = [
         {"id": f"i{k}", "system": f"s{k % 3}", "group": f"g{k // 3}", "instruction": "Say a number.",
@@ -40,14 +40,20 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_rows(
         folder / "replies.jsonl",
         [
-            {"item": f"i{k}", "text": f"It is {k}. [RESULT] {k * 7 % 5 + 1}" if k % 9 else "no"}
+            {
+                "item": f"i{k}",
+                "criterion": name,
+                "text": f"It is {k}. [RESULT] {k * step % 5 + 1}" if k % 9 else "no",
+            }
+            for name, step in (("tact", 7), ("warmth", 3))
             for k in range(N)
         ],
     )
+    (folder / "warmth.toml").write_text((EXAMPLES / "tact.toml").read_text().replace('"tact"', '"warmth"'))
     path = folder / "s.db"
     done = adjudge(
-        "run", folder / "items.jsonl", *DIRECT, "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact",
-        "--store", path,
+        "run", folder / "items.jsonl", *DIRECT, "--rubric", folder / "warmth.toml",
+        "-m", f"replay:{folder / 'replies.jsonl'}", "--run", "tact", "--store", path,
     )  # fmt: skip
     assert done.code == 0
     with open_store(path) as opened:
@@ -76,7 +82,7 @@ def adjudge_rows(store: Path, query: dict[str, str]) -> list[str]:
     """The items of a filter, as the server lists them."""
     url = f"/items/export?{urlencode({'run': 'tact', 'format': 'jsonl', **query})}"
     lines = apart(lambda: Browser(store).get(url)).text.splitlines()
-    return [json.loads(line)["item"] for line in lines]
+    return list(dict.fromkeys(json.loads(line)["item"] for line in lines))
 
 
 QUERIES: tuple[dict[str, str], ...] = (
@@ -90,6 +96,9 @@ QUERIES: tuple[dict[str, str], ...] = (
     {"people_low": "2", "people_high": "3", "sort": "system"},
     {"q": "i2", "sort": "-item"},
     {"criterion": "tact", "status": "ok"},
+    {"criterion": "warmth", "sort": "-score"},
+    {"criterion": "warmth", "low": "5"},
+    {"criterion": "tact", "people_low": "4", "low": "2", "high": "3"},
     {"tag": "odd"},
 )
 
@@ -117,29 +126,26 @@ def test_a_copy_is_read_by_keyboard_alone(scored: Path, tmp_path: Path, watch: C
     page = watched.page
     assert "tact" in page.inner_text("h1")
     page.focus(".tabs a:nth-child(2)")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("table.items")
-    assert page.inner_text("[data-count]") == f"{N} results"
+    watched.open_by_key("Enter")
+    assert page.inner_text("[data-count]") == f"{N} items"
     page.keyboard.press("/")
     page.keyboard.type("i1")
-    assert page.inner_text("[data-count]") == f"11 of {N} results"
+    assert page.inner_text("[data-count]") == f"11 of {N} items"
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".item-head")
+    watched.open_by_key("Enter")
     assert page.inner_text(ITEM) == "i10"
-    page.keyboard.press("j")
-    page.wait_for_selector(f"{ITEM}:has-text('i11')")
-    page.keyboard.press("u")
-    page.wait_for_selector("table.items")
+    watched.open_by_key("j")
+    assert page.inner_text(ITEM) == "i11"
+    watched.open_by_key("u")
     assert page.evaluate("location.hash") == "#n11"
     page.focus("button[type=reset]")
     page.focus("a[data-sort=score]")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     assert page.get_attribute("th[aria-sort]", "aria-sort") == "descending"
-    assert page.evaluate("location.hash") == "#sort=-score"
+    assert page.evaluate("location.hash") == "#criterion=tact&sort=-score"
     watched.check()
 
 
@@ -149,15 +155,17 @@ def test_a_prompt_is_loaded_when_its_drawer_is_opened(
     exported(scored, tmp_path / "out")
     watched = watch((tmp_path / "out" / "pages" / "item-1-4.html").as_uri())
     page = watched.page
-    assert page.locator("script[src*=texts-]").count() == 0
+    # A text that other items share is there with the page, the prompt when its drawer is opened.
+    page.wait_for_selector(".field-block .quote:text-is('Say a number.')")
+    assert page.locator("details .quote:has-text('Say a number.')").count() == 0
     page.focus("summary:has-text('Exact prompt')")
     page.keyboard.press("Enter")
     page.wait_for_selector("details[open] .quote:has-text('Say a number.')")
     prompt = page.inner_text("details[open] .quote:has-text('Say a number.')")
     assert "answer 3" in prompt
-    page.focus("article.card summary")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("article.card details[open] .quote:has-text('answer 4')")
+    page.focus(".others a:has-text('s1')")
+    watched.open_by_key("Enter")
+    page.wait_for_selector(".field-block .quote:text-is('answer 4')")
     watched.check()
 
 
@@ -165,9 +173,9 @@ def test_a_door_of_a_chart_opens_its_items(scored: Path, tmp_path: Path, watch: 
     exported(scored, tmp_path / "out")
     watched = watch((tmp_path / "out" / "index.html").as_uri())
     page = watched.page
-    page.click("a:text-is('Largest disagreements')")
-    page.wait_for_selector("table.items")
+    page.focus("a:text-is('Largest disagreements')")
+    watched.open_by_key("Enter")
     assert "judge and people differ" in page.inner_text(".above")
     n_apart = page.inner_text("[data-count]")
     page.click("button.chip")
-    assert page.inner_text("[data-count]") == f"{N} results" != n_apart
+    assert page.inner_text("[data-count]") == f"{N} items" != n_apart

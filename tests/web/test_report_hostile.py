@@ -180,8 +180,17 @@ def test_a_shortened_text_keeps_its_ends_and_what_was_read(
 
 
 def test_a_name_in_a_right_to_left_script_does_not_turn_the_numbers_beside_it() -> None:
-    shown = with_bdi("that of مدل 0.47 [0.36, 0.58]")
-    assert shown == Markup('that of <bdi>مدل</bdi> 0.47 <span class="unbroken">[0.36, 0.58]</span>')
+    assert with_bdi("that of مدل 0.47 [0.36, 0.58]") == Markup("that of <bdi>مدل</bdi> 0.47 [0.36, 0.58]")
+
+
+def test_a_number_stays_on_the_line_of_its_unit_and_a_path_stays_whole() -> None:
+    """A copy replaces paths of this machine in its pages, and finds none that has an element in it."""
+    shown = with_bdi(
+        "Agreement with gpt-4 is 76 % [59 %, 87 %] (n = 419), from replay:/tmp/my-folder/x.jsonl."
+    )
+    together = re.findall(r'<span class="unbroken">([^<]*)</span>', shown)
+    assert together == ["gpt-4", "76 %", "[59 %, 87 %]", "n = 419"]
+    assert "replay:/tmp/my-folder/x.jsonl" in shown
     assert with_bdi("ab <c>") == "ab &lt;c&gt;"
 
 

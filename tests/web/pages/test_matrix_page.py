@@ -266,6 +266,8 @@ def test_no_attack_case_acts_in_the_lists_or_in_their_exports(tmp_path: Path) ->
         "dd",
         "text",
         "circle",
+        "g",
+        "use",
     }
     paths = [
         "/items?run=r",

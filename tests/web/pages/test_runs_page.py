@@ -137,7 +137,8 @@ def test_both_questions_about_the_place_are_drawn_in_one_row(browser: Browser) -
 
 def test_a_pair_that_was_only_chosen_between_has_no_columns_of_scores(store: Path, browser: Browser) -> None:
     page = browser.get("/item?run=pairs&n=0").text
-    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", page)
+    results = page[page.index('aria-label="Results"') :]
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", results[: results.index("</table>")])
     assert heads == ["Criterion", "Choice"]
     assert read_rows(store.parent / "pairs.jsonl")[0]["id"] in unescape(page)
 

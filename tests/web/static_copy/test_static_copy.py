@@ -186,10 +186,12 @@ def test_a_text_that_many_pages_repeat_is_written_once(tmp_path: Path) -> None:
     assert len(items) == 6
     for name, page in items.items():
         places = [one["data-texts"].split() for _, one in page.tags if "data-texts" in one]
-        texts = ["".join(lines[int(place.partition(".")[2])] for place in one) for one in places]
-        (text,) = [text for text in texts if "The source of all answers." in text]
-        assert f"answer {int(name[-6]) - 1}" in text
-        assert "The source of all answers." in page.text, "the item itself is readable without a script"
+        texts = ["\n".join(lines[int(place.partition(".")[2])] for place in one) for one in places]
+        source_shown, prompt = [text for text in texts if "The source of all answers." in text]
+        answer = f"answer {int(name[-6]) - 1}"
+        assert answer in prompt
+        assert answer not in source_shown
+        assert answer in page.text, "what is judged is readable without a script"
 
 
 def test_names_of_files_come_from_numbers_and_our_routes_alone(copy: Path) -> None:
@@ -363,3 +365,26 @@ def test_an_empty_store_has_nothing_to_export(tmp_path: Path) -> None:
     done = adjudge("view", "--export", tmp_path / "out", "--store", tmp_path / "s.db")
     assert done.code == 2
     assert "no runs to export" in done.err
+
+
+def test_a_page_of_a_copy_grows_with_its_item_and_not_with_the_group_of_it(tmp_path: Path) -> None:
+    """Texts, scales and outputs that many items share must not be written once for each of them."""
+
+    def bytes_of_an_item(n_systems: int, folder: Path) -> float:
+        folder.mkdir()
+        source = "A source that all outputs share. " * 100
+        rows = [
+            {"id": f"g{group}-{k}", "system": f"s{k}", "group": f"g{group}", "instruction": source,
+             "response": f"answer {k}"}
+            for group in range(2) for k in range(n_systems)
+        ]  # fmt: skip
+        items = write_rows(folder / "items.jsonl", rows)
+        made = adjudge("run", items, *DIRECT, "-m", "fake:text=[RESULT] 4", "--store", folder / "s.db")
+        assert made.code == 0, made.err
+        write_copy(folder / "s.db", None, folder / "out")
+        sizes = [path.stat().st_size for path in (folder / "out" / "pages").glob("item-*.html")]
+        return sum(sizes) / len(sizes)
+
+    few, many = bytes_of_an_item(2, tmp_path / "few"), bytes_of_an_item(10, tmp_path / "many")
+    assert many < len("A source that all outputs share. " * 100) + 4000, "the source stands elsewhere"
+    assert many - few < 8 * 200, "another output takes a row"

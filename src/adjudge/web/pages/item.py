@@ -26,7 +26,7 @@ from ..items.field_text import searched_text
 from ..items.filter import Filter, read_filter
 from ..items.listing import FIRST_READ_SECONDS, ROWS_ON_A_PAGE, IndexedRow, ItemsTable
 from ..page_addresses import query_number, run_named
-from ..parts.charts.axis import domain_of
+from ..parts.charts.axis import Domain, domain_of
 from ..parts.charts.scale_strip import scale_strip
 from ..parts.one_score import OneScore, worth_text
 from .items import ItemsPage
@@ -99,9 +99,11 @@ class ItemPage:
             back = f"/item?{wanted.query(run.name)}&n={seq - 1}" if seq else None
             after = None if is_last else f"/item?{wanted.query(run.name)}&n={seq + 1}"
         results, flags = _results(rows)
+        drawn: list[Domain] = []
         for line in results:
-            self._complete(line, store, run, listing, protocols.get(line.protocol), view, labels)
+            self._complete(line, store, run, listing, protocols.get(line.protocol), view, labels, drawn)
         view = structs.replace(view, fields=_response_first(view.fields, protocols.values()))
+        others = _others(store, run, item, seq, listing, protocols.values())
         # The page of the list on which this item is, and its row there.
         page = (place[0] - 1) // ROWS_ON_A_PAGE + 1 if place is not None else wanted.page
         anchor = f"#n{seq}"
@@ -118,7 +120,8 @@ class ItemPage:
             "flags": flags,
             "labels": labels,
             "n_of_other_texts": n_of_other_texts,
-            "others": _others(store, run, item, seq, listing, protocols.values()),
+            "others": others,
+            "repeated": _repeated(item, others, protocols.values()),
             "back": back,
             "next": after,
             "list": f"/items?{wanted.query(run.name, page=page)}{anchor}",
@@ -136,6 +139,7 @@ class ItemPage:
         protocol: Protocol | None,
         view: ItemView,
         labels: Sequence[Label],
+        drawn: list[Domain],
     ) -> None:
         """Adds to a score what people said, its samples, and what it is worth."""
         scale = protocol.criteria.get(line.criterion) if protocol is not None else None
@@ -161,7 +165,7 @@ class ItemPage:
         if scale.limits is not None and (row["value"] is not None or line.people):
             domain = domain_of(scale)
             if all(domain.low <= value <= domain.high for value in line.people):
-                line.strip = scale_strip(domain, row["value"], sorted(line.people), line.criterion)
+                line.strip = scale_strip(domain, row["value"], sorted(line.people), line.criterion, drawn)
         if row["value"] is not None:
             about = (line.protocol, line.criterion, line.model)
             line.worth = worth_text(row["value"], self._one_score.of(store, run, listing, scale, about))
@@ -206,6 +210,12 @@ def _others(
             system = other.system if other.system_b is None else f"{other.system_a} – {other.system_b}"
             others.append(OtherOutput(other.id, system, url, tuple(rows[number]), tuple(texts)))
     return others
+
+
+def _repeated(item: Item, others: Sequence[OtherOutput], protocols: Iterable[Protocol]) -> list[str]:
+    """The fields whose text all other outputs have too, but for what is judged."""
+    own = {name for other in others for name, _ in other.texts} | set(_judged_fields(protocols, item.fields))
+    return [name for name in item.fields if name not in own] if others else []
 
 
 def _shares_input(inputs: Mapping[str, object], other: Item) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from ...analysis.item_view.calls import off_scale_text
 from ...data.formulas import guarded
-from ...records import Protocol
+from ...records import Item, Protocol
 from ...results.manifest import protocols_of
 from ...store import RunRow, Store
 from ...store.browsing import calls_of_item, items_between
@@ -24,7 +25,6 @@ from ..context import Context
 from ..items.field_text import searched_text
 from ..items.filter import (
     COLUMNS_SHOWN,
-    EQUAL,
     GAPS,
     Filter,
     condition_words,
@@ -120,7 +120,7 @@ class ItemsPage:
         columns = _columns(choices)
         with self._context.reading() as store:
             criteria = _in_order(protocols_of(store, run), choices)
-        is_by_item = limits is None and _is_by_item(wanted, criteria)
+        is_by_item = _is_by_item(wanted, criteria)
         rows: list[Any] = []
         if is_by_item:
             rows, total = self._by_item(run, listing, wanted, criteria)
@@ -129,6 +129,7 @@ class ItemsPage:
             total = len(results) if limits is not None else total
             with self._context.reading() as store:
                 rows = list(with_reasons(store, run, results, wanted.q))
+        kinds = _kinds(row for one in rows for row in (one.results if isinstance(one, ItemRow) else (one,)))
         progress = listing.progress
         first = (wanted.page - 1) * ROWS_ON_A_PAGE + 1
         last = first + len(rows) - 1
@@ -162,23 +163,43 @@ class ItemsPage:
             "has": (wanted.col or _first_columns(columns, choices)).__contains__,
             "said": conditions_in_words(wanted, run.name),
             "export": f"/items/export?{wanted.query(run.name, page=1)}",
-            "row_facts": _row_facts,
+            "kinds": json.dumps(kinds),
+            "row_facts": lambda results: _row_facts(results, kinds),
             "said_words": condition_words(),
         }
 
     def _by_item(
         self, run: RunRow, listing: ItemsTable, wanted: Filter, criteria: list[str]
     ) -> tuple[list[ItemRow], int | None]:
-        groups, total = listing.page_of_items(wanted)
+        limits, total = self._context.limits, None
+        if limits is None:
+            found, total = listing.page_of_items(wanted)
+            results = [row for _, of_item in found for row in of_item]
+            opened = [row for row, _ in found]
+        else:
+            results = listing.first_items(limits)
+            opened = list({row["seq"]: row["id"] for row in reversed(results)}.values())[::-1]
         with self._context.reading() as store:
-            items = {
-                seq: item
-                for _, of_item in groups
-                for seq, item in items_between(store, run, of_item[0]["seq"], of_item[0]["seq"]).items()
-            }
+            items: dict[int, Item] = {}
+            for seq in dict.fromkeys(row["seq"] for row in results):
+                if seq not in items:  # of a copy all items follow each other
+                    items |= items_between(store, run, seq, seq + (0 if limits is None else _ITEMS_AT_ONCE))
             protocols = protocols_of(store, run)
-            groups = [(found, with_reasons(store, run, of_item, "")) for found, of_item in groups]
-        return item_rows(groups, items, protocols, criteria, wanted.query(run.name), wanted.q), total
+            of_items = group_by_item(with_reasons(store, run, results, ""))
+        groups = list(zip(opened, of_items, strict=True))
+        shown = item_rows(groups, items, protocols, criteria, wanted.query(run.name), wanted.q)
+        return shown, len(shown) if limits is not None else total
+
+
+_ITEMS_AT_ONCE = 200
+
+
+def group_by_item(results: Iterable[IndexedRow]) -> list[list[IndexedRow]]:
+    """The results of each item, in their order."""
+    groups: dict[int, list[IndexedRow]] = {}
+    for row in results:
+        groups.setdefault(row["seq"], []).append(row)
+    return list(groups.values())
 
 
 def _in_order(protocols: Mapping[str, Protocol], choices: dict[str, Any]) -> list[str]:
@@ -217,22 +238,47 @@ def _by_criterion(wanted: Filter, run: str, name: str) -> tuple[str, str]:
     return f"/items?{wanted.query(run, criterion=name, sort=sort, page=1)}", now
 
 
-def _row_facts(row: IndexedRow) -> str:
-    """What the script of a static copy filters and sorts a
-    row by: the same names as a filter and `SORTS` have.
+_OF_RESULT = {"choice": "choice", "score": "value", "label": "label", "flags": "flags"}
+
+
+_KIND = ("protocol", "criterion", "model", "how", "status")
+
+
+def _kinds(results: Iterable[IndexedRow]) -> list[dict[str, Any]]:
+    """What many results of a static copy have in common, each combination once."""
+    return [
+        dict(zip(_KIND, kind, strict=True))
+        for kind in dict.fromkeys(tuple(row[name] for name in _KIND) for row in results)
+    ]
+
+
+def _row_facts(results: Sequence[IndexedRow], kinds: Sequence[Mapping[str, Any]]) -> Markup:
+    """What the script of a static copy filters and sorts a row by: the same names as a filter and `SORTS`
+    have, once for the item and once for each of its results. In an attribute of single quotes.
     """
-    facts = {
-        **{name: row[name] for name in ("system", "status", "flags", *EQUAL)},
-        **{name: row[name] for name in ("system_a", "system_b") if row[name] is not None},
-        **{name: row[column] for name, column in GAPS.items() if row[column] is not None},
-        "item": row["item"],
-        "score": row["value"],
-        "label": row["label"],
-        "tags": row["tags"],
+    one = results[0]
+    names = {
+        **{name: one[name] for name in ("item", "system", "system_a", "system_b") if one[name] is not None},
+        **({"tags": one["tags"]} if one["tags"] else {}),
     }
+    # How far the judge is from people follows from both numbers.
+    apart = {name: column for name, column in GAPS.items() if name != "people" or one["choice"] is not None}
+    of_results = [
+        {
+            "kind": kinds.index({name: row[name] for name in _KIND}),
+            **{
+                name: row[column]
+                for name, column in {**_OF_RESULT, **apart}.items()
+                if row[column] not in (None, "")
+            },
+        }
+        for row in results
+    ]
+    facts = msgspec.json.encode({**names, "results": of_results}).decode()
     # Characters that hide or reverse text are written out wherever a page shows them; JSON has a way of its
     # own for that.
-    return ACTING.sub(lambda match: json.dumps(match[0])[1:-1], msgspec.json.encode(facts).decode())
+    acting = ACTING.sub(lambda match: json.dumps(match[0])[1:-1], facts)
+    return Markup(acting.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;"))
 
 
 def with_reasons(store: Store, run: RunRow, rows: list[IndexedRow], searched: str) -> list[IndexedRow]:

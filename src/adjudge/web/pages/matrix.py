@@ -121,13 +121,17 @@ class MatrixView(Struct, frozen=True):
     open: int | None = None
     col: tuple[str, ...] = ()
     """the columns to show; the first ones where there are none"""
+    usual: tuple[tuple[str, str], ...] = ()
+    """what an address need not name: the first question, and how the run is shown unless something else is
+    chosen"""
 
     def query(self, run: str, q: str, **changes: Any) -> str:
-        values = structs.asdict(structs.replace(self, **changes))
+        values = structs.asdict(structs.replace(self, usual=(), **changes))
+        unnamed = {("page", 1), *self.usual}
         kept = {
             name: value
             for name, value in values.items()
-            if value not in ("", None, ()) and (name, value) != ("page", 1)
+            if value not in ("", None, ()) and (name, value) not in unnamed
         }
         return urlencode({"run": run, **({"q": q} if q else {}), **kept}, doseq=True)
 
@@ -313,8 +317,13 @@ def _settled(columns: Columns, of_question: Mask, question: JudgedQuestion, show
     """The same with defaults that fit the run: judges where there are several of them and one system."""
     n_systems, n_judges = (len(columns.names[name].counts(of_question)) for name in ("system", "model"))
     n_labels = int((_is_labelled(columns) & of_question).sum())
-    by = shown.by or ("judges" if n_judges > 1 and (question.is_choice or n_systems < 2) else "systems")
-    return structs.replace(shown, by=by, colour=shown.colour or ("people" if n_labels else "score"))
+    usual = {
+        "of": _questions(columns)[0].key,
+        "by": "judges" if n_judges > 1 and (question.is_choice or n_systems < 2) else "systems",
+        "colour": "people" if n_labels else "score",
+    }
+    chosen = {name: getattr(shown, name) or value for name, value in usual.items()}
+    return structs.replace(shown, **chosen, usual=tuple(usual.items()))
 
 
 def _across(columns: Columns, shown: MatrixView) -> list[tuple[str, str]]:
@@ -441,7 +450,7 @@ class _Matrix:
         query = {"run": self._run, "system": row, "other": column, "criterion": self.question.criterion}
         text = share(won / n)
         title = f"{row} wins {text} of {n} against {column}"
-        return MatrixCell(text, f"n = {n}", shade(won / n), f"/items?{urlencode(query)}", title)
+        return MatrixCell(text, f"n = {n}", shade(max(0.5, won / n)), f"/items?{urlencode(query)}", title)
 
     def whole(self) -> tuple[list[str], Iterator[MatrixRow]]:
         """The columns, and all rows."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ...records import Item, Protocol, Scale
 from ...words import score_text, signed
 from ..items.field_text import searched_text
-from .charts.svg import chart, line, rect
+from .charts.svg import line, picture_of_text, rect
 from .marks import snippet
 
 LONGEST_TEXT = 160
@@ -50,6 +50,7 @@ class ItemRow(Struct, frozen=True):
     """the field in which a searched text stands; empty for the judged text"""
     cells: tuple[ScoreCell, ...]
     flags: tuple[str, ...]
+    results: tuple[IndexedRow, ...]
 
     @property
     def has_bar(self) -> bool:
@@ -84,6 +85,7 @@ def item_rows(
                     for name in criteria
                 ),
                 tuple(dict.fromkeys(flag for row in of_item for flag in row["flags"].split())),
+                tuple(of_item),
             )
         )
     return rows
@@ -127,7 +129,7 @@ def _cell(rows: Sequence[IndexedRow], protocols: Mapping[str, Protocol]) -> Scor
             protocol = protocols.get(one["protocol"])
             scale = protocol.criteria.get(one["criterion"]) if protocol is not None else None
             gap = signed(one["value"] - label)
-            bar = gap_bar(one["value"] - label, scale, gap)
+            bar = gap_bar(one["value"] - label, scale)
     people = "" if label is None else _named(one, label) if isinstance(label, str) else score_text(label)
     return ScoreCell(texts, failed, bar, gap, people)
 
@@ -142,8 +144,9 @@ def _named(row: IndexedRow, choice: str) -> str:
     return str({"a": row["system_a"], "b": row["system_b"]}.get(choice, choice))
 
 
-def gap_bar(gap: float, scale: Scale | None, words: str) -> Markup | None:
-    """Judge − people on the width of the scale: to the right where the judge is higher."""
+def gap_bar(gap: float, scale: Scale | None) -> Markup | None:
+    """Judge − people on the width of the scale: to the right where the judge is higher. The number stands
+    beside it."""
     if scale is None or scale.limits is None:
         return None
     low, high = scale.limits
@@ -153,4 +156,4 @@ def gap_bar(gap: float, scale: Scale | None, words: str) -> Markup | None:
     if wide:
         start = middle if gap > 0 else middle - wide
         parts.append(rect(start, 2, wide, _BAR_HEIGHT - 4, "gap-judge" if gap > 0 else "gap-people"))
-    return chart(_BAR_WIDTH, _BAR_HEIGHT, f"judge − people {words}", parts)
+    return picture_of_text(_BAR_WIDTH, _BAR_HEIGHT, parts)

@@ -60,7 +60,13 @@ def with_bdi(text: str) -> Markup:
     return Markup("").join(parts)
 
 
+_FITS = 30
+"""So short a text, such as a cell of a table, stands on one line anyway."""
+
+
 def _unbroken(text: str) -> Markup:
+    if len(text) <= _FITS:
+        return shown(text)
     parts = []
     start = 0
     for match in _TOGETHER.finditer(text):

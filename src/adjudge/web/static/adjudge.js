@@ -15,7 +15,7 @@
      [data-invited]                the page of an invitation: its secret, in the fragment, is exchanged for a session
      html[data-static]             a copy without a server: its lists are filtered and sorted here, by the fragment of the
                                    address and by tr[data-row], the facts of a row; a[data-sort] sorts by one of them
-     [data-texts="1.0 1.7"]        a text of a copy: its lines, by file and line, are loaded when its drawer is opened
+     [data-texts="1.0 1.7"]        a text of a copy: its lines, by file and line, are loaded when it is in view or its drawer is opened
      form[data-save="ADDRESS"]     posts its fields and data-body as JSON; the answer is shown in its [role=status]
      #help                         a dialog (key ?) */
 "use strict";
@@ -139,42 +139,49 @@
   /* Lists of a static copy. The conditions are those of the server's filter, and have its names. */
   const SLACK = 1e-9;
   const isNumber = (value) => typeof value === "number";
+  /* Each says of one result whether it is wanted; a row is shown where one of its results is. */
   const CONDITIONS = {
-    q: (row, text) => textOf(row).includes(text.toLowerCase()),
-    system: (row, name) => [row.facts.system, row.facts.system_a, row.facts.system_b].includes(name),
-    other: (row, name) => [row.facts.system_a, row.facts.system_b].includes(name),
-    winner: (row, name) => (name === "tie" ? row.facts.choice === "tie" : (row.facts.choice === "a" && row.facts.system_a === name) || (row.facts.choice === "b" && row.facts.system_b === name)),
-    status: (row, name) => (name === "failed" ? row.facts.status !== "ok" : row.facts.status === name),
-    flag: (row, name) => ` ${row.facts.flags} `.includes(` ${name} `),
-    tag: (row, name) => row.facts.tags.includes(name),
-    low: (row, least) => isNumber(row.facts.score) && row.facts.score >= Number(least) - SLACK,
-    high: (row, most) => isNumber(row.facts.score) && row.facts.score <= Number(most) + SLACK,
-    people: (row, choice) => row.facts.label === choice,
-    people_low: (row, least) => isNumber(row.facts.label) && row.facts.label >= Number(least) - SLACK,
-    people_high: (row, most) => isNumber(row.facts.label) && row.facts.label <= Number(most) + SLACK,
-    apart: (row, kind, wanted) => (wanted.has("least") ? row.facts[kind] >= Number(wanted.get("least")) : row.facts[kind] > 0) && row.facts[kind] !== null,
+    q: (one, text, wanted, row) => textOf(row).includes(text.toLowerCase()),
+    system: (one, name) => [one.system, one.system_a, one.system_b].includes(name),
+    other: (one, name) => [one.system_a, one.system_b].includes(name),
+    winner: (one, name) => (name === "tie" ? one.choice === "tie" : (one.choice === "a" && one.system_a === name) || (one.choice === "b" && one.system_b === name)),
+    status: (one, name) => (name === "failed" ? one.status !== "ok" : one.status === name),
+    flag: (one, name) => (one.flags ?? "").split(" ").includes(name),
+    tag: (one, name) => (one.tags ?? []).includes(name),
+    low: (one, least) => isNumber(one.score) && one.score >= Number(least) - SLACK,
+    high: (one, most) => isNumber(one.score) && one.score <= Number(most) + SLACK,
+    people: (one, choice) => one.label === choice,
+    people_low: (one, least) => isNumber(one.label) && one.label >= Number(least) - SLACK,
+    people_high: (one, most) => isNumber(one.label) && one.label <= Number(most) + SLACK,
+    apart: (one, kind, wanted) => isNumber(one[kind]) && (wanted.has("least") ? one[kind] >= Number(wanted.get("least")) : one[kind] > 0),
     least: () => true,
   };
-  for (const name of ["criterion", "protocol", "model", "choice", "how"]) CONDITIONS[name] = (row, value) => row.facts[name] === value;
+  for (const name of ["criterion", "protocol", "model", "choice", "how"]) CONDITIONS[name] = (one, value) => one[name] === value;
+
+  const gapOf = ({ score, label }) => (isNumber(score) && isNumber(label) ? Math.abs(score - label) : undefined);
 
   function textOf(row) {
     row.words ??= [row.textContent, ...[...row.querySelectorAll("[title]")].map((part) => part.title)].join(" ").toLowerCase();
     return row.words;
   }
 
-  function orderOf(row, name, column) {
-    if (name in row.facts) return row.facts[name];
+  /* What a row is sorted by: of the wanted results the one that comes first; without facts, what the column says. */
+  function orderOf(row, name, column, way) {
+    const keys = row.found.map((one) => one[name]).filter((key) => key !== undefined);
+    if (keys.length) return keys.reduce((first, key) => ((key < first) === (way > 0) ? key : first));
+    if (row.dataset.row) return null;
     const text = row.cells[column]?.textContent.trim() ?? "";
     const number = Number(text.replace(/[$,+%]/g, ""));
     return text === "–" ? null : text !== "" && Number.isFinite(number) ? number : text.toLowerCase();
   }
 
-  function sortRows(table, all, sort) {
+  function sortRows(table, all, sort, criterion) {
     const name = sort.replace(/^-/, ""), way = sort.startsWith("-") ? -1 : 1;
-    const head = [...table.querySelectorAll("a[data-sort]")].find((link) => link.dataset.sort === name)?.closest("th");
+    const heads = [...table.querySelectorAll("a[data-sort]")].filter((link) => link.dataset.sort === name);
+    const head = heads.find((link) => (link.dataset.criterion ?? criterion) === criterion)?.closest("th");
     table.querySelectorAll("th[aria-sort]").forEach((cell) => cell.removeAttribute("aria-sort"));
     if (head) head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
-    const keyed = all.map((row, index) => ({ row, index, key: head ? orderOf(row, name, head.cellIndex) : null }));
+    const keyed = all.map((row, index) => ({ row, index, key: sort ? orderOf(row, name, head?.cellIndex, way) : null }));
     keyed.sort((one, other) => {
       if (one.key === null || other.key === null) return (one.key === null) - (other.key === null) || one.index - other.index;
       const before = typeof one.key === typeof other.key ? one.key < other.key : isNumber(one.key);
@@ -188,7 +195,11 @@
     const table = target?.querySelector("table[data-rows]");
     if (!table) return;
     const all = [...table.tBodies[0].rows];
-    for (const row of all) row.facts = JSON.parse(row.dataset.row ?? "{}");
+    const kinds = JSON.parse(table.dataset.kinds ?? "[]");
+    for (const row of all) {
+      const { results, ...names } = JSON.parse(row.dataset.row ?? '{"results":[{}]}');
+      row.results = results.map(({ kind, ...one }) => ({ ...names, ...kinds[kind], people: gapOf(one), ...one }));
+    }
     const said = JSON.parse(form.dataset.said ?? "{}");
     const total = target.querySelector("[data-count]");
     const chips = total?.parentElement.insertBefore(document.createElement("span"), total.nextSibling);
@@ -196,10 +207,13 @@
 
     const show = () => {
       const conditions = [...wanted].filter(([name]) => Object.hasOwn(CONDITIONS, name));
-      for (const row of all) row.hidden = !conditions.every(([name, value]) => CONDITIONS[name](row, value, wanted));
-      sortRows(table, all, wanted.get("sort") ?? "");
+      for (const row of all) {
+        row.found = row.results.filter((one) => conditions.every(([name, value]) => CONDITIONS[name](one, value, wanted, row)));
+        row.hidden = !row.found.length;
+      }
+      sortRows(table, all, wanted.get("sort") ?? "", wanted.get("criterion") ?? undefined);
       const n = all.filter((row) => !row.hidden).length;
-      if (total) total.textContent = n === all.length ? `${all.length} results` : `${n} of ${all.length} results`;
+      if (total) total.textContent = `${n === all.length ? "" : `${n.toLocaleString("en-US")} of `}${all.length.toLocaleString("en-US")} ${total.dataset.count}`;
       chips?.replaceChildren(...conditions.map(([name, value]) => {
         const chip = document.createElement("button");
         chip.type = "button";
@@ -236,7 +250,9 @@
       const link = event.target.closest("a[data-sort]");
       if (!link) return;
       event.preventDefault();
-      const name = link.dataset.sort, now = wanted.get("sort") ?? "";
+      const name = link.dataset.sort, { criterion } = link.dataset;
+      const now = criterion && criterion !== wanted.get("criterion") ? "" : wanted.get("sort") ?? "";
+      if (criterion) wanted.set("criterion", criterion);
       // As on the server: disagreements begin with the largest, everything else with the lowest.
       const startsDown = ["samples", "judges", "orders", "people"].includes(name);
       wanted.set("sort", now === name || (startsDown && now !== `-${name}`) ? `-${name}` : name);
@@ -271,7 +287,7 @@
     Object.entries({ dir: "auto", tabindex: "0", role: "group", "aria-label": "text" }).forEach(([name, value]) => element.setAttribute(name, value));
     try {
       const lines = await Promise.all(places.map(async ([file, line]) => (await linesOf(file))[line]));
-      element.textContent = lines.join("");
+      element.textContent = lines.join("\n");
     } catch { element.textContent = "The file with this text is missing beside the page."; }
   }
 
@@ -442,6 +458,7 @@
     document.addEventListener("change", (event) => { if (event.target.form?.dataset.pick) countPicked(event.target.form); });
     if (matchMedia("(max-width: 640px)").matches) document.querySelectorAll("[data-fold-on-phone]").forEach((part) => { part.open = false; });
     if (!("static" in root.dataset)) showTarget();
+    document.querySelectorAll("[data-texts]").forEach((one) => { if (!one.closest("details")) fill(one); });
     document.addEventListener("toggle", ({ target }) => {
       if (target.open) target.querySelectorAll("[data-texts]").forEach((one) => { if (one.closest("details") === target) fill(one); });
     }, true);

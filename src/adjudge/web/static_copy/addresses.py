@@ -56,4 +56,4 @@ def read_address(href: str) -> tuple[PageAddress, str]:
 
 def _in_order(query: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """A query in one order for all addresses of a page; which of two runs comes first stays as it is."""
-    return tuple(sorted(query, key=lambda pair: pair[0]))
+    return tuple(sorted((pair for pair in query if pair != ("page", "1")), key=lambda pair: pair[0]))

@@ -142,6 +142,8 @@ class Crawl:
             return source.path == "/items" and address.get("n").isdigit()
         if address.path == "/compare":
             return False  # the pairs are known before the first page
+        if address.path == "/matrix" and address.get("sort") and address.get("colour"):
+            return False  # one choice at a time
         if address.path == "/matrix" and address.get("page"):
             # Of another order, the first page is what it is for.
             return not address.get("sort") and int(address.get("page")) <= 1 + self._limits.most_items // 40
@@ -171,9 +173,9 @@ class Crawl:
             if not self._is_copied(address, source):
                 return None
             name = self._add(address)
-        here = self._names[source]
-        start = "../" if here.startswith("pages/") else ""
-        return f"{start}{name}" + (f"#{self._shown_fragment(fragment)}" if fragment else "")
+        if self._names[source].startswith("pages/"):
+            name = name.removeprefix("pages/") if name.startswith("pages/") else f"../{name}"
+        return name + (f"#{self._shown_fragment(fragment)}" if fragment else "")
 
     def _shown_fragment(self, fragment: str) -> str:
         """The conditions of a filter, with names as the rows of the copy have them."""

@@ -171,7 +171,7 @@ class Rewriter(HTMLParser):
             return
         self._out.append(self._start(tag, values))
         if tag == "meta" and "charset" in values:
-            self._out.append(f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">')
+            self._out.append(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">')
         if tag == "footer":
             self._out.append(f"<p>{escape(self._note)}</p>")
 

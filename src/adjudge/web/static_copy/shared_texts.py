@@ -26,7 +26,7 @@ class SharedTexts:
 
     def places(self, text: str) -> str:
         """Where the lines of a text stand, in their order: `1.0 1.7 4.2`, of file and line."""
-        return " ".join(self._place(line) for line in visible_text(text).splitlines(keepends=True))
+        return " ".join(self._place(line) for line in visible_text(text).split("\n"))
 
     def _place(self, line: str) -> str:
         known = self._places.get(line)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ....words import score_text
 from .axis import Domain, tick_text, ticks
-from .svg import chart, circle, line, text
+from .svg import again, chart, circle, numbered_axis
 
 _LINE = 40.0
 _HEIGHT = 60.0
@@ -17,12 +17,19 @@ _STACK = 26.0
 """How high people's dots may be stacked."""
 
 
-def scale_strip(domain: Domain, judge: float | None, people: Sequence[float], title: str = "") -> Markup:
-    """The scale with the judge's score and people's ratings; equal ratings stand on each other."""
-    parts = [line(domain.along(domain.low), _LINE, domain.along(domain.high), _LINE, "axis")]
-    for tick in ticks(domain):
-        parts.append(line(domain.along(tick), _LINE - 3, domain.along(tick), _LINE + 3, "axis"))
-        parts.append(text(domain.along(tick), _LINE + 18, tick_text(tick), "t-muted", anchor="middle"))
+def scale_strip(
+    domain: Domain, judge: float | None, people: Sequence[float], title: str, drawn: list[Domain]
+) -> Markup:
+    """The scale with the judge's score and people's ratings; equal ratings stand on each other.
+
+    `drawn` are the scales that the page has already: a further strip of the same one refers to it.
+    """
+    is_new = domain not in drawn
+    drawn += [domain] if is_new else []
+    name = f"scale-{drawn.index(domain) + 1}"
+    places = [(domain.along(tick), tick_text(tick)) for tick in ticks(domain)]
+    ends = (domain.along(domain.low), domain.along(domain.high))
+    parts = [numbered_axis(name, ends, places, _LINE) if is_new else again(name)]
     for value, n in sorted(Counter(people).items()):
         step = min(9.0, _STACK / n)
         parts += [

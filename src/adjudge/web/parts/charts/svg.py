@@ -45,6 +45,13 @@ def chart(
     )
 
 
+def picture_of_text(width: float, height: float, children: Iterable[Markup]) -> Markup:
+    """A small picture of the text beside it, which screen readers skip."""
+    return Markup('<svg aria-hidden="true" width="{}" height="{}">{}</svg>').format(
+        _text(width), _text(height), Markup("").join(children)
+    )
+
+
 def linked(child: Markup, url: str, title: str, *, is_reached: bool = False) -> Markup:
     """A mark that opens what it stands for. Keys skip it unless `is_reached`: a page
     has hundreds, and its filters lead to the same items.
@@ -58,6 +65,10 @@ def group(children: Iterable[Markup], css: str = "", title: str = "") -> Markup:
     return Markup('<g class="{}">{}{}</g>').format(css, title_element, Markup("").join(children))
 
 
+def again(name: str) -> Markup:
+    return Markup('<use href="#{}"></use>').format(name)
+
+
 def line(x1: Along, y1: float, x2: Along, y2: float, css: str) -> Markup:
     return _element("line", css, x1=x1, y1=y1, x2=x2, y2=y2)
 
@@ -68,6 +79,23 @@ def gridlines(places: Iterable[Along], height: float) -> Markup:
         Markup('<line x1="{}" x2="{}" y2="{}"/>').format(_text(x), _text(x), _text(height)) for x in places
     )
     return Markup('<g class="gridline">{}</g>').format(Markup("").join(lines))
+
+
+def numbered_axis(
+    name: str, ends: tuple[Along, Along], places: Iterable[tuple[Along, str]], y: float
+) -> Markup:
+    """An axis with short strokes and their numbers below. Other pictures of the page can show it `again`, so
+    its colours must not depend on what is around it.
+    """
+    ticks = (
+        Markup('<line x1="{0}" x2="{0}" y2="6"/><text x="{0}" y="21">{1}</text>').format(
+            _text(x), visible_text(words)
+        )
+        for x, words in places
+    )
+    return Markup(
+        '<g id="{}" class="ticks" transform="translate(0 {})"><line x1="{}" x2="{}" y1="3" y2="3"/>{}</g>'
+    ).format(name, _text(y - 3), _text(ends[0]), _text(ends[1]), Markup("").join(ticks))
 
 
 def rect(
