@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
-    {"did_you_mean", "errors", "exit_codes", "records", "sections", "untrusted", "version"},
+    {"did_you_mean", "errors", "exit_codes", "lazy_patterns", "records", "sections", "untrusted", "version"},
     {"confirmed", "plugins"},
     {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
     {"protocols", "models", "store"},

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from ..lazy_patterns import lazily
 from ..records import Protocol, Reading, Scale, Score, Status
 from .reply import JudgeReply
-from .text.patterns import lazily
 
 
 def continuations(protocol: Protocol, text: str) -> list[str]:

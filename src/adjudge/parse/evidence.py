@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from ..lazy_patterns import lazily
 from ..records import FieldValue, Item, Protocol, Subject
-from .text.patterns import lazily
 
 _QUOTES = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "«": '"', "»": '"', "–": "-", "—": "-"}

@@ -6,9 +6,9 @@ import re
 
 import msgspec
 
+from ..lazy_patterns import lazily
 from ..records import Answer
 from .text.own_voice import ASIDE, Span, masked, thoughts
-from .text.patterns import lazily
 
 
 def said_in(text: str, answers: list[Span], answer: Answer) -> str:

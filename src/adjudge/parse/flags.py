@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 
+from ..lazy_patterns import lazily
 from ..records import Judgment, Protocol, Score
 from .numbers.number import number_at
 from .reply import JudgeReply
 from .text.characters import narrow
 from .text.own_voice import set_aside
-from .text.patterns import lazily
 
 
 def flags_of(protocol: Protocol, judgment: Judgment, reply: JudgeReply) -> tuple[str, ...]:

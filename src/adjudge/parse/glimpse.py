@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from ..lazy_patterns import lazily
 from ..records import Judgment, Order, Protocol, Scale
 from .free.said_scores import is_count
 from .judgment import parse
@@ -18,7 +19,6 @@ from .numbers import chinese, english, korean
 from .numbers.number import Number, number_at
 from .text.characters import folded, narrow, without_emphasis
 from .text.own_voice import set_aside
-from .text.patterns import lazily
 
 _MARKED = ("tag", "marker", "label", "first_line")
 

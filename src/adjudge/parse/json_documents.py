@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from .text.patterns import lazily
+from ..lazy_patterns import lazily
 
 REPAIRED_AT_MOST = 16_384
 _MOST_TOKENS = 50_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..lazy_patterns import lazily
 from ..records import Reading, Scale
 from .asked.values import score_value
 from .free.option_names import OptionNames
 from .json_documents import JsonDocument, Path
 from .numbers.number import number_at
 from .text.characters import narrow
-from .text.patterns import lazily
 from .text.refusals import abstains
 
 _LOOSE = lazily(r"[\s_\-]+")

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import msgspec
 
+from ..lazy_patterns import lazily
 from ..records import FieldValue, Item, Judgment, Message, Protocol, Reply, Score, Status, TokenLogprob
-from .text.patterns import lazily
 
 _WORD = lazily(r"[぀-ヿ㐀-鿿]|[^\W_]+", re.UNICODE)
 """Words; a character each in scripts that are written without spaces between them."""

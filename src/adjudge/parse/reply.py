@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import UNSET, structs
 
+from ..lazy_patterns import lazily
 from ..records import Answer, Item, Order, Protocol, Reading, Scale, Score, Subject
 from .asked.json_paths import JsonAnswer
 from .asked.ladder import read_chosen, read_named, read_scored, unread
 from .asked.score_pair import first_line_pair, labelled_pair
 from .evidence import grounded_share, judged_text, quotes_stand
 from .explanation import said_in
-from .text.patterns import lazily
 
 _CLOSES = lazily(r"\*|_|`|[)\]}>\"'”’」』】）]|</")
 """A closing mark behind an answer: it is complete."""

@@ -23,6 +23,7 @@ from html import unescape
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ..lazy_patterns import lazily
 from .injection_patterns import PATTERNS
 from .injection_signs import (
     AFTER_SCORE,
@@ -110,7 +111,7 @@ class _Rule(NamedTuple):
 def _rule(triggers: tuple[str, ...], pattern: str) -> _Rule:
     words = frozenset(word.encode() for word in triggers if word.isascii() and word.isalpha())
     signs = tuple(word for word in triggers if word.encode() not in words)
-    return _Rule(words, signs, all(map(str.isascii, triggers)), re.compile(pattern, re.MULTILINE))
+    return _Rule(words, signs, all(map(str.isascii, triggers)), lazily(pattern, re.MULTILINE))
 
 
 _RULES = tuple(_rule(triggers, pattern) for triggers, pattern in PATTERNS)

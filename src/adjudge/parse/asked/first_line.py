@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...lazy_patterns import lazily
 from ...records import Reading, Status
 from ..free.marks import ANSWER, LABEL, SCORE_WORDS, AnswerMark, hard_marks, labels, unread_behind
 from ..free.said_scores import counts_things, is_taken_back, scores_said
@@ -11,7 +12,6 @@ from ..numbers.not_scores import is_entry
 from ..numbers.number import number_at, numbers_between
 from ..text.given import is_given
 from ..text.own_voice import ASIDE, Span, set_aside
-from ..text.patterns import lazily
 from ..text.refusals import abstains
 from .settle import prepared
 from .values import Value, value_from

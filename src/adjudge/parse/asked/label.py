@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ...lazy_patterns import lazily
 from ...records import Reading
 from ..free.marks import LABEL, TABLE_ROW, label_rank
 from ..text.own_voice import Span
-from ..text.patterns import lazily
 from .settle import MarkedValue, leads_line, loosely, marks_in, prepared, settle
 from .values import Value
 

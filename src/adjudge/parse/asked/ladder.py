@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from msgspec import structs
 
+from ...lazy_patterns import lazily
 from ...records import Answer, Reading, Scale
 from ..free.choice import is_choice_corrected, read_choice
 from ..free.option import is_option_corrected, read_option
@@ -20,7 +21,6 @@ from ..free.option_names import option_names, option_value
 from ..free.score import is_corrected, read_score
 from ..text.characters import narrow
 from ..text.own_voice import ASIDE, set_aside, window
-from ..text.patterns import lazily
 from ..text.refusals import declines
 from .first_line import read_first_line
 from .label import read_label

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from ...lazy_patterns import lazily
 from ...records import How, Reading, Scale, Status, Subject
 from ..numbers.number import Number, number_at
 from ..text.characters import narrow, without_emphasis
 from ..text.own_voice import ASIDE, set_aside
-from ..text.patterns import lazily
 
 _FIRST_LINE = 480
 """More than a first line that holds two scores, with white space before it."""

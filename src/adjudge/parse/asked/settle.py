@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Reading, Status
 from ..numbers.not_scores import is_entry
 from ..numbers.number import number_at
 from ..text.characters import folded, narrow, without_emphasis
 from ..text.given import is_given
 from ..text.own_voice import ASIDE, Span, fences, set_aside
-from ..text.patterns import lazily
 from ..text.refusals import abstains
 from .values import Value, value_from
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ...lazy_patterns import lazily
 from ...records import Reading
 from ..text.given import is_given
-from ..text.patterns import lazily
 from .settle import MarkedValue, leads_line, prepared, settle, unread_mark
 from .values import Value, value_from
 

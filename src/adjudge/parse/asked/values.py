@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from ...lazy_patterns import lazily
 from ...records import Scale, Status
 from ..free.said_scores import IN_PARTS, counts_things, is_taken_back
 from ..numbers.not_scores import begins_range, counts_plural, names_another
 from ..numbers.number import Number, number_at
 from ..text.own_voice import Span
-from ..text.patterns import lazily
 
 # A minus sign before a digit belongs to the number: "-1" is off the scale, not 1.
 _BEFORE_VALUE = lazily(

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ...lazy_patterns import lazily
 from ...records import How, Reading
 from ..numbers.not_scores import is_answer_box
 from ..text.characters import folded, narrow, without_emphasis
 from ..text.given import is_given
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
-from ..text.patterns import lazily
 from ..text.refusals import abstains, declines
 from .corrections import corrections
 from .marks import ANSWER_WORDS, BOX, VERDICT_WORDS, AnswerMark, hard_marks, labels, unread_behind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..text.patterns import lazily
+from ...lazy_patterns import lazily
 
 
 class Correction(NamedTuple):

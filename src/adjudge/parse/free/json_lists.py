@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import How, Listing
 from ..text.own_voice import ASIDE, Span
-from ..text.patterns import lazily
 
 CUT_SHOWN = 200
 """How much of an entry that was cut off is kept, in characters."""

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Listing
 from ..text.characters import narrow
 from ..text.own_voice import ASIDE, Span, quotations
-from ..text.patterns import lazily
 from .json_lists import CUT_SHOWN
 
 _NUMBER = lazily(

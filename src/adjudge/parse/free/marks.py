@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Status
 from ..numbers import european
-from ..text.patterns import lazily
 from ..text.refusals import abstains
 
 ANSWER = 3

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Reading
 from ..text.characters import folded, narrow, without_emphasis
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
-from ..text.patterns import lazily
 from ..text.refusals import abstains, declines
 from .corrections import corrections
 from .marks import ANSWER_WORDS, BOX, LABEL, VERDICT_WORDS, AnswerMark, hard_marks, labels, unread_behind

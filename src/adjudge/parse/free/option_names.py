@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Status
 from ..asked.values import Value
 from ..text.characters import narrow
 from ..text.own_voice import Span
-from ..text.patterns import lazily
 
 _SEPARATOR = r"[\s_\-]{1,3}"
 _ENDINGS = r"(?:임|입니다|이다|함|됨|です|だ|的|である)"

@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from ...lazy_patterns import lazily
 from ..text.own_voice import places
-from ..text.patterns import lazily
 
 Side = Literal["first", "second", "tie"]
 NOUNS = (

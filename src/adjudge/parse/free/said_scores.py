@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ..numbers.not_scores import is_entry, is_legend
 from ..numbers.number import Number, digits, free_number_at, number_at
 from ..text.given import is_taken_back_behind
 from ..text.own_voice import places
-from ..text.patterns import lazily
 
 HEAD = 2_000
 TAIL = 8_000

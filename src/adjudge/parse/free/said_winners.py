@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...lazy_patterns import lazily
 from ...records import Reading
 from ..text.own_voice import places
-from ..text.patterns import lazily
 from .pair_names import NOUN_NAMES, NOUNS, FoundChoice, Options
 
 HEAD = 2_000

@@ -15,6 +15,7 @@ from itertools import islice
 
 from msgspec import structs
 
+from ...lazy_patterns import lazily
 from ...records import How, Reading, Scale, Status
 from ..numbers.not_scores import (
     begins_range,
@@ -30,7 +31,6 @@ from ..text.characters import folded, narrow, without_emphasis
 from ..text.given import is_given
 from ..text.invisible import read_visible
 from ..text.own_voice import set_aside, window, without_code
-from ..text.patterns import lazily
 from ..text.refusals import abstains, declines
 from .corrections import Correction, corrections
 from .marks import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..text.patterns import lazily
+from ...lazy_patterns import lazily
 
 WORDS: dict[str, float] = {char: float(n) for n, char in enumerate("零一二三四五六七八九十")} | {
     "〇": 0.0,

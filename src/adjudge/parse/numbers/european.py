@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..text.patterns import lazily
+from ...lazy_patterns import lazily
 
 _IN_WORDS = (
     "null zéro cero|eins ein un una uno um uma|zwei deux dos due dois|drei trois tres tre três|"

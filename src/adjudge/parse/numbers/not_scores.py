@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from ..text.patterns import lazily
+from ...lazy_patterns import lazily
 from .number import Number
 
 _REACH = 1_500

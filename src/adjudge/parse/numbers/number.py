@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..text.patterns import lazily
+from ...lazy_patterns import lazily
 from . import chinese, english, european, korean
 
 _WORDS: dict[str, float] = english.WORDS | chinese.WORDS | korean.WORDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .patterns import lazily
+from ...lazy_patterns import lazily
 
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _BLANK = "\u115f\u1160\u3164\uffa0"

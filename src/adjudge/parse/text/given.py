@@ -6,7 +6,7 @@ folded and without emphasis. Only the sentence of the mark is looked at, so the 
 
 from __future__ import annotations
 
-from .patterns import lazily
+from ...lazy_patterns import lazily
 
 _REACH = 160
 """How far around a mark its sentence is looked at, in characters."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from ...lazy_patterns import lazily
 from ...records import Reading
-from .patterns import lazily
 
 _INVISIBLE = (
     r"\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from .patterns import lazily
+from ...lazy_patterns import lazily
 
 Span = tuple[int, int]
 ASIDE = "\ufffc"

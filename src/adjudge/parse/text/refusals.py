@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from ...lazy_patterns import lazily
 from .characters import folded, narrow
 from .own_voice import places
-from .patterns import lazily
 
 MOST_SIGNS = 4
 _HEAD = 300

@@ -1,7 +1,7 @@
 """Patterns that are compiled when they are first used.
 
-The readers know hundreds of patterns, and compiling all of them took longer than everything else that an
-import does; a reply of a known format needs a few of them. This file knows no pattern itself.
+The readers and the signs of injections are hundreds of patterns, and compiling all of them took longer than
+everything else that an import does; one text needs a few of them. This file knows no pattern itself.
 """
 
 from __future__ import annotations
