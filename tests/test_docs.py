@@ -32,6 +32,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "compared").glob("*.md")),
 ]
 """All pages whose commands are run or checked."""
+SKILL = ROOT / "skills" / "adjudge" / "SKILL.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 
 
@@ -149,9 +150,12 @@ def test_the_python_of_a_page_gives_what_it_says(
 
 
 def commands() -> list[tuple[str, str]]:
-    """All `adjudge` commands in blocks that are not run."""
+    """All `adjudge` commands in blocks that are not run, and those within sentences."""
     lines = []
-    for page in PAGES:
+    for page in (*PAGES, SKILL):
+        prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        spans = re.findall(r"(?<!`)`(adjudge [^`]+)`(?!`)", prose)
+        lines += [(page.name, " ".join(span.split()).replace("'", "")) for span in spans]
         for body in blocks(page, "sh"):
             joined = body.replace("\\\n", " ")
             lines += [(page.name, line) for line in joined.splitlines() if line.startswith("adjudge ")]
