@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adjudge.engine.call_keys import with_key
+from adjudge.models import Form, Parameters, parse_model
+from adjudge.records import Call, Message
 from fakeserver import Answer, FakeServer, Request, as_json, chat, error, limited
 from running import (
     DIRECT,
@@ -182,3 +186,29 @@ def test_a_result_does_not_depend_on_concurrency(tmp_path: Path) -> None:
             assert server.most_in_flight <= int(concurrency)
             exports.append(adjudge("export", "last", "--store", store).out)
     assert exports[0] == exports[1] == exports[2]
+
+
+SENT = {
+    "temperature": 0.5, "max_tokens": 7, "top_logprobs": 5, "schema": {"type": "object"}, "seed": 3,
+    "reasoning_effort": "low", "thinking_tokens": 64,
+}  # fmt: skip
+"""each parameter of a request that a host gets, with another value than the default"""
+
+NOT_SENT = {"timeout_seconds": 3.0, "is_cut_off": lambda _: True, "more_room": True}
+
+
+def test_a_call_is_another_one_with_any_parameter_that_its_host_gets() -> None:
+    assert set(Parameters.__struct_fields__) == {*SENT, *NOT_SENT, "form"}
+    model = parse_model("fake:text=4")
+    call = Call("", "i", "p", ("c",), model.name, (Message("user", "How good?"),))
+
+    def key(**parameters: Any) -> str:
+        return with_key(call, model, Parameters(**parameters)).key
+
+    keys = [key(), *(key(**{name: value}) for name, value in SENT.items())]
+    assert len(set(keys)) == len(keys)
+    assert {key(**{name: value}) for name, value in NOT_SENT.items()} == {key()}
+    forms = [Form(values, "<score>", "</score>") for values in (("1", "2"), ("1", "1.5", "2"))]
+    assert {key(form=form) for form in forms} == {key()}
+    model.is_local = True  # only a model in the process is held to a form
+    assert len({key(), *(key(form=form) for form in forms)}) == 3

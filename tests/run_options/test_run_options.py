@@ -18,7 +18,7 @@ from adjudge.cli.app import app
 from adjudge.errors import DataError
 from adjudge.judge.judge import OPTIONS
 from adjudge.run_options.keywords import JudgeKeywords, RunKeywords
-from adjudge.run_options.options import RunOptions, declared_options, flag_of
+from adjudge.run_options.options import OF_A_MODEL, RunOptions, declared_options, flag_of
 from adjudge.run_options.recorded import options_from, recorded_settings
 
 PACKAGE = Path(adjudge.__file__).parent
@@ -97,3 +97,35 @@ def test_options_are_read_back_from_a_manifest() -> None:
     options = RunOptions(samples=3, order="random", steps="generate", limit=5, reask=False)
     assert options_from(recorded_settings(options)) == options
     assert options_from({**recorded_settings(RunOptions()), "of_a_later_version": 1}) == RunOptions()
+
+
+NUMBERS = [name for name, declared in declared_options().items() if declared.type in (int, float)]
+
+
+@pytest.mark.parametrize("name", declared_options())
+def test_a_value_of_another_type_is_refused_before_anything_is_asked(name: str) -> None:
+    if name == "store":  # `run` has it as a parameter, too
+        return
+    with pytest.raises(DataError, match=rf"^{flag_of(name)} .*: (must be|choose) "):
+        adjudge.run([{"response": "x"}], "geval/score", "fake:text=5", **{name: object()})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1"])
+def test_a_number_that_bounds_nothing_is_refused(name: str, value: float | str) -> None:
+    """No comparison with nan is true: a budget of nan would never be spent."""
+    with pytest.raises(DataError, match=rf"^{flag_of(name)} .*: must be a "):
+        adjudge.run([{"response": "x"}], "geval/score", "fake:text=5", **{name: value})
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if name not in ("seed", "step")])
+def test_every_number_has_a_lowest_value(name: str) -> None:
+    with pytest.raises(DataError, match=rf"^{flag_of(name)} -1: must be (at least|above) "):
+        adjudge.run([{"response": "x"}], "geval/score", "fake:text=5", **{name: -1})
+
+
+@pytest.mark.parametrize("name", OF_A_MODEL)
+def test_the_settings_of_one_model_are_checked_like_those_of_a_run(name: str) -> None:
+    settings = {"model": "fake:text=5", name: float("nan") if name == "temperature" else 0}
+    with pytest.raises(DataError, match=f"model {'house' if name != 'reasoning_effort' else ''}"):
+        adjudge.run([{"response": "x"}], "geval/score", {"house": settings})

@@ -40,7 +40,7 @@ def annotate_command(
         metavar="NAME",
         help="The rater's name. Default: the page asks. With --share: invite NAME; repeatable.",
     ),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same items."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed draws the same items."),
     export: Path = typer.Option(
         None, "--export", metavar="FILE", help="Write the labels made so far to a CSV file, and open no page."
     ),

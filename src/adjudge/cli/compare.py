@@ -43,7 +43,7 @@ def compare_command(
         metavar="X",
         help="Say whether the runs are equivalent: differ by less than X; default: 5 % of the scale.",
     ),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed gives the same digits."),
     full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,

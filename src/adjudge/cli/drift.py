@@ -36,10 +36,10 @@ def drift_command(
     """Say whether the judge changed since a run was stored:
     changed (exit 1), not changed (0), not enough evidence (3).
     """
+    from ..analysis.compare.equivalence import check_margin
     from ..analysis.drift import drift_of, drift_sections
 
-    if margin is not None and not margin > 0:
-        raise DataError("--margin: give a number above 0, in points of the scale.")
+    check_margin(margin)
     stored, command = _stored(store, run)
     folder = store.with_name(f"{store.name}.drift")
     if refresh:

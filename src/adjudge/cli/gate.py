@@ -58,7 +58,7 @@ def gate_command(
     summary: bool = typer.Option(
         True, "--summary/--no-summary", help="Append Markdown to $GITHUB_STEP_SUMMARY, if it is set."
     ),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed gives the same digits."),
     store: Path = STORE,
     as_json: bool = AS_JSON,
     **flags: Any,

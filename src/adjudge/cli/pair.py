@@ -42,7 +42,7 @@ def pair_command(
         metavar="NAME=FIELD",
         help="Take a field from another one: --map id=question_id. Repeatable.",
     ),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same pairs."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed gives the same pairs."),
     as_json: bool = typer.Option(False, "--json", help="Print a summary as JSON; needs -o."),
 ) -> None:
     """Make pairs from the outputs of several systems, matched by id, for a protocol that compares."""

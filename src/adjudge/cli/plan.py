@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ def _check(
     correlation: float,
     power: float,
 ) -> None:
-    if not target > 0:
+    if not 0 < target < math.inf:
         raise DataError(f"{target:g}: give a goal above 0, in points of the scale.")
     if sd is not None and not sd > 0:
         raise DataError(f"--sd {sd:g}: give a number above 0.")

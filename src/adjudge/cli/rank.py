@@ -38,7 +38,7 @@ def rank_command(
         metavar="davidson|half",
         help="How strengths treat ties: Davidson's model, or half a win.",
     ),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed gives the same digits."),
     full: bool = FULL,
     markdown: bool = typer.Option(False, "--markdown", help="Markdown, for a paper or a pull request."),
     store: Path = STORE,

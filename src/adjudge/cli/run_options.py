@@ -22,7 +22,7 @@ def run_option(name: str) -> Any:
         # Read when the command is run: the environment may name another store.
         shown = "$ADJUDGE_STORE, or adjudge.db"
         return typer.Option(default_store, flag, metavar=metavar, show_default=shown, help=option.help)
-    return typer.Option(default, flag, metavar=metavar, min=option.at_least, help=option.help)
+    return typer.Option(default, flag, metavar=metavar, help=option.help)
 
 
 def was_given(ctx: typer.Context, name: str) -> bool:

@@ -35,7 +35,7 @@ def sample_command(
         False, "--replies", help="Draw replies and the scores read from them, to check the reading by hand."
     ),
     rater: str = typer.Option("rater", "--rater", metavar="NAME", help="Name of the rater who fills it in."),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed draws the same rows."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed draws the same rows."),
     output: Path = typer.Option(
         None, "-o", "--output", metavar="FILE", help="Output file; default: the terminal."
     ),

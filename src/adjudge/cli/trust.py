@@ -62,7 +62,7 @@ def trust_command(
         "inputs", "--resample", metavar="inputs|systems|both", help="What intervals generalise to."
     ),
     about: str = ABOUT,
-    seed: int = typer.Option(0, "--seed", metavar="N", help="The same seed gives the same digits."),
+    seed: int = typer.Option(0, "--seed", metavar="N", min=0, help="The same seed gives the same digits."),
     checked: Path = typer.Option(
         None, "--checked", metavar="FILE", help="Replies checked by hand, from sample --replies."
     ),

@@ -23,6 +23,10 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
     if params.reasoning_effort is not None or params.thinking_tokens is not None:
         # Only where they are set, so that replies from before these parameters existed are found.
         sent = (*sent, params.reasoning_effort, params.thinking_tokens)
+    is_held = model.is_local and not model.needs_network and call.kind != "steps"
+    if params.form is not None and is_held:
+        # Only models in the process are held to a form; it follows from the protocol, not the prompt alone.
+        sent = (*sent, params.form)
     parts: tuple[Any, ...] = (
         model.identity,
         sent,

@@ -13,6 +13,8 @@ from ..did_you_mean import did_you_mean
 from ..errors import DataError, ModelError
 from ..models import Model, check_alias, named, parse_model, takes_key, takes_price
 from ..records import ModelSettings, NamedModel
+from ..run_options.options import OF_A_MODEL
+from ..run_options.values import problem_of
 from .request import Request, as_tuple
 
 
@@ -55,6 +57,9 @@ def _with_alias(choice: str | ModelSettings | Mapping[str, Any], alias: str = ""
             known = ", ".join(ModelSettings.__struct_fields__)
             raise DataError(f"model {alias}: {error}. The keys are: {known}.") from None
     settings: ModelSettings = named(choice) if isinstance(choice, str) else choice
+    for name in OF_A_MODEL:
+        if problem := problem_of(name, getattr(settings, name)):
+            raise DataError(f"model {alias or settings.model}: {name} {problem}.")
     if isinstance(settings, NamedModel):
         return structs.replace(settings, alias=check_alias(alias)) if alias else settings
     return NamedModel(**structs.asdict(settings), alias=check_alias(alias) if alias else "")

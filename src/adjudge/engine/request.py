@@ -13,6 +13,7 @@ from ..errors import DataError
 from ..models import Model
 from ..records import Item, ModelSettings, Protocol, Rubric
 from ..run_options.options import JudgeSettings, RunOptions
+from ..run_options.values import check_values
 from .watcher import Watcher
 
 Protocols = str | Path | Protocol | Sequence[str | Path | Protocol]
@@ -40,6 +41,9 @@ class Request(RunOptions, frozen=True):
     """
     watcher: Watcher | None = None
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_values(self)
 
 
 class AuditRequest(Request, frozen=True):

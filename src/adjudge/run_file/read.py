@@ -18,7 +18,7 @@ from ..did_you_mean import did_you_mean, nearest
 from ..errors import DataError, ModelError, problem_list
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
-from ..run_options.options import JudgeSettings
+from ..run_options.options import OF_A_MODEL, JudgeSettings
 from .gate_options import GATE_OPTIONS, options_of_kind
 from .gate_table import gate_problems
 from .outside_names import outside_names
@@ -30,9 +30,6 @@ DEFAULT_FILE = "adjudge.toml"
 
 
 _TOP_KEYS = ("models", "runs", "gate")
-
-
-_PARAMETERS = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
 
 
 class RunFile(Struct, frozen=True):
@@ -118,7 +115,7 @@ def _without(model: str | NamedModel, flags: Mapping[str, Any]) -> str | NamedMo
     """A model without the parameters that a flag sets for all models."""
     if isinstance(model, str):
         return model
-    return structs.replace(model, **{name: None for name in _PARAMETERS if flags.get(name) is not None})
+    return structs.replace(model, **{name: None for name in OF_A_MODEL if flags.get(name) is not None})
 
 
 def read_run_file(

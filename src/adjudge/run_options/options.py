@@ -42,11 +42,16 @@ class OptionDeclaration(Struct, frozen=True):
     metavar: str
     """the placeholder of the value in the help; empty for a switch"""
     help: str
-    at_least: int | None = None
+    at_least: float | None = None
+    more_than: float | None = None
     is_repeatable: bool = False
     """whether the flag may be given several times"""
     is_for_tests: bool = True
     """whether the pytest fixture takes it as a keyword; others are free to be fields of an item"""
+
+
+OF_A_MODEL = ("temperature", "max_tokens", "reasoning_effort", "thinking_tokens")
+"""Options that a model may have for itself, in place of the run's."""
 
 
 class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -73,7 +78,7 @@ def default_store() -> str:
 class RunOptions(Struct, frozen=True, kw_only=True):
     """How a run is made. The order of the fields is the order of the flags in the help."""
 
-    samples: Annotated[int, OptionDeclaration("settings", "N", "Draw N samples per item.")] = 1
+    samples: Annotated[int, OptionDeclaration("settings", "N", "Draw N samples per item.", at_least=1)] = 1
     estimator: Annotated[
         Estimator | None,
         OptionDeclaration("settings", "E", "parsed, samples, probability, likelihood or decision."),
@@ -173,7 +178,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = False
     limit: Annotated[
         int | None,
-        OptionDeclaration("settings", "N", "Judge only the first N items.", is_for_tests=False),
+        OptionDeclaration("settings", "N", "Judge only the first N items.", is_for_tests=False, at_least=1),
     ] = None
     order: Annotated[
         OrderPolicy,
@@ -194,17 +199,25 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     timeout: Annotated[
         float | None,
         OptionDeclaration(
-            "execution", "SECONDS", "How long the host may take for one reply. Default: 120 seconds."
+            "execution",
+            "SECONDS",
+            "How long the host may take for one reply. Default: 120 seconds.",
+            more_than=0,
         ),
     ] = None
-    rpm: Annotated[float | None, OptionDeclaration("execution", "N", "At most N calls per minute.")] = None
-    tpm: Annotated[float | None, OptionDeclaration("execution", "N", "At most N tokens per minute.")] = None
+    rpm: Annotated[
+        float | None, OptionDeclaration("execution", "N", "At most N calls per minute.", more_than=0)
+    ] = None
+    tpm: Annotated[
+        float | None, OptionDeclaration("execution", "N", "At most N tokens per minute.", more_than=0)
+    ] = None
     budget: Annotated[
         float | None,
         OptionDeclaration(
             "execution",
             "USD",
             "Stop when this command has spent so much; what the run spent before does not count.",
+            at_least=0,
         ),
     ] = None
     price: Annotated[
@@ -227,10 +240,15 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     temperature: Annotated[
         float | None,
-        OptionDeclaration("settings", "T", "Sampling temperature. Default: 0, or 1 with several samples."),
+        OptionDeclaration(
+            "settings", "T", "Sampling temperature. Default: 0, or 1 with several samples.", at_least=0
+        ),
     ] = None
     max_tokens: Annotated[
-        int | None, OptionDeclaration("settings", "N", "Maximum tokens of every reply. Default: the model's.")
+        int | None,
+        OptionDeclaration(
+            "settings", "N", "Maximum tokens of every reply. Default: the model's.", at_least=1
+        ),
     ] = None
     more_room: Annotated[
         bool,

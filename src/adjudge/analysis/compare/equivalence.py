@@ -6,6 +6,7 @@ differences of a comparison together; where failures could hide a larger differe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec import structs
@@ -19,7 +20,7 @@ from .comparison import CriterionComparison, SystemComparison
 
 def check_margin(margin: float | None) -> None:
     """An error where the margin is not above 0."""
-    if margin is not None and not margin > 0:
+    if margin is not None and not 0 < margin < math.inf:
         raise DataError(f"--margin {margin:g}: give a number above 0, in points of the scale.")
 
 
