@@ -123,3 +123,24 @@ def test_a_logistic_curve_finds_the_slope_and_stays_finite() -> None:
     assert 0 < separated[0] < 10
     calibrated = platt_fit([0.2] * 50 + [0.8] * 50, ([1.0] + [0.0] * 4) * 10 + ([0.0] + [1.0] * 4) * 10)
     assert calibrated == pytest.approx((1.0, 0.0), abs=0.05)
+
+
+def test_a_map_that_helps_nothing_is_not_recommended(judged: Path) -> None:
+    """The judge is right on most items: a smooth curve only moves its scores away from the labels."""
+    rubric = 'criterion = "Is it kind?"\n[levels]\n' + "".join(f'{k} = "level {k}"\n' for k in range(1, 6))
+    (judged / "five.toml").write_text(rubric)
+    scores = {k: 1 + k * 7 % 5 for k in range(1, N_ITEMS + 1)}
+    replies = write_rows(
+        judged / "r.jsonl", ({"item": f"i{k}", "text": f"[RESULT] {score}"} for k, score in scores.items())
+    )
+    people = write_rows(
+        judged / "p.jsonl",
+        ({"item": f"i{k}", "value": score if k % 9 else 6 - score} for k, score in scores.items()),
+    )
+    store = ("--store", judged / "s.db")
+    flags = ("-p", "prometheus/direct", "--rubric", judged / "five.toml", "-m", f"replay:{replies}")
+    assert adjudge("run", judged / "i.jsonl", *flags, "--run", "right", *store).code == 0
+    command = ("calibrate", "right", "--labels", people, "-o", judged / "map.toml", *store)
+    (quality,) = adjudge(*command, "--json").json["criteria"]
+    assert quality["error_after"]["value"] > quality["error_before"]["value"]
+    assert "does not bring the scores of" in adjudge(*command).out

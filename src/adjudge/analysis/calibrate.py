@@ -44,6 +44,17 @@ class CurveQuality(Struct, frozen=True):
     """calibration error of the probability of the upper level; none on longer scales"""
     calibration_after: Estimate | None = None
 
+    @property
+    def is_better(self) -> bool:
+        """Whether the map reduced the error, or the calibration error, on held-out items."""
+        pairs = [(self.error_before, self.error_after)]
+        if self.calibration_before is not None and self.calibration_after is not None:
+            pairs.append((self.calibration_before, self.calibration_after))
+        return any(
+            before.value is not None and after.value is not None and after.value < before.value
+            for before, after in pairs
+        )
+
 
 class HeldOutScores(NamedTuple):
     """Scores by curves that did not see the item's group, and the fold of each item."""

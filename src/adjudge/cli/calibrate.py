@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import DataError
-from ..sections import Section
+from ..sections import Section, notices
 from ..untrusted import safe
 from .options import AS_JSON, NAMED_RUN, STORE
 from .terminal import print_json, print_sections
@@ -56,7 +56,7 @@ def calibrate_command(
 
 def _map_sections(found: Calibrated) -> list[Section]:
     """The error of each judge before and after the map."""
-    from ..words import interval
+    from ..words import interval, listed
 
     rows = tuple(
         (
@@ -82,4 +82,10 @@ def _map_sections(found: Calibrated) -> list[Section]:
         "Errors are mean distances from the labels as shares of the scale's width, on two levels Brier "
         "scores. Those after the map are of items that the curve did not see."
     )
-    return [Section(f"Map of scores, digest {found.digest}", lines, heads, rows, 1, notes=(note,))]
+    worse = [f"{one.model} on {one.criterion}" for one in found.criteria if not one.is_better]
+    warnings = (
+        f"The map does not bring the scores of {listed(worse)} closer to labels that it did not see: do not "
+        "use it there.",
+    )
+    title = f"Map of scores, digest {found.digest}"
+    return [Section(title, lines, heads, rows, 1, notes=(note,), notices=notices(warnings if worse else ()))]
