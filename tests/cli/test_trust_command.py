@@ -121,6 +121,31 @@ def test_a_plan_is_made_where_it_is_asked_for(folder: Path) -> None:
         assert set(card["criteria"]["tact"]["plan"]) == systems
 
 
+def test_what_is_asked_for_stands_on_the_first_screen(folder: Path) -> None:
+    """Agreement in parts and a plan, beside the verdict; the whole card is still --full."""
+    shown = adjudge(
+        "trust", "one", "--labels", folder / "labels.csv", "--store", folder / "s.db", "--by", "system",
+        "--plan", "0.8",
+    ).out  # fmt: skip
+    assert len(shown.splitlines()) <= 30
+    assert "Agreement by system" in shown
+    assert "Labels needed" in shown
+    assert "--full" in shown
+
+
+def test_agreement_by_the_group_of_the_items(tmp_path: Path) -> None:
+    rows = [{"item": k, "group": ("en", "ko")[k % 2], "value": 1 + k % 5} for k in range(40)]
+    scores = write_rows(tmp_path / "s.jsonl", rows)
+    people = write_rows(tmp_path / "l.jsonl", ({"item": row["item"], "value": row["value"]} for row in rows))
+    card = adjudge("trust", "--scores", scores, "--labels", people, "--by", "group", "--json").json
+    assert {
+        part: card["criteria"]["score"]["by"]["group"][part]["agreement"]["n"] for part in ("en", "ko")
+    } == {
+        "en": 20,
+        "ko": 20,
+    }
+
+
 def test_a_run_is_trusted_from_python_by_the_labels_in_its_store(folder: Path) -> None:
     from adjudge.analysis.trust.trust import trust as trust_run
     from adjudge.data import read_labels

@@ -122,10 +122,10 @@ def trust_command(
         card = with_checked(card, checked)
     if as_json:
         print_json(card)
-    elif full or by or plan is not None:
+    elif full:
         show_sections(trust_sections(card), as_markdown=markdown)
     else:
-        show_screen(lambda most_rows: trust_screen(card, most_rows), as_markdown=markdown)
+        show_screen(lambda most_rows: trust_screen(card, most_rows, by), as_markdown=markdown)
 
 
 def _check_trust_flags(

@@ -25,7 +25,8 @@ def agreement_by(table: LabelledTable, fields: Sequence[str]) -> dict[str, dict[
     }
     for name in fields:
         if name not in columns:
-            columns[name] = _parts([row.attributes.get(name) for row in rows], name)
+            values = [row.group if name == "group" else row.attributes.get(name) for row in rows]
+            columns[name] = _parts(values, name)
     limits = table.scale.limits if table.scale is not None and table.is_same_scale else None
     by = {}
     for name, parts in columns.items():
@@ -80,7 +81,10 @@ def _place(part: object) -> tuple[int, str]:
 def check_fields(fields: Sequence[str], tables: Mapping[str, LabelledTable]) -> None:
     """Refuse fields that no labelled item has."""
     known = {
-        name for table in tables.values() for row in table.labelled() for name in (*row.attributes, "system")
+        name
+        for table in tables.values()
+        for row in table.labelled()
+        for name in (*row.attributes, "system", *(("group",) if row.group is not None else ()))
     }
     missing = [name for name in fields if name not in known]
     if missing:

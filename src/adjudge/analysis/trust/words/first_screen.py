@@ -6,7 +6,7 @@ At most thirty lines at 80 columns; `--full` prints the rest. The words of the v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
@@ -15,7 +15,9 @@ from ....words import NO_VALUE, count, interval, listed, names, number, share, s
 from ...significance import SIGNIFICANCE
 from ..card import Card, CorrectedMean, CriterionCard, Use
 from ..corrected_leaders import corrected_gap, corrected_leaders
+from .agreement import agreement_by_sections
 from .baseline import not_beaten
+from .plan import plan_section
 from .recommendation import verdict_sentence
 from .sentences import agreement_of
 from .stop import stop_section
@@ -43,8 +45,11 @@ _GROUPS: dict[Use, str] = {
 }
 
 
-def trust_screen(card: Card, most_rows: int) -> tuple[Section, ...]:
-    """The card in short; no table has more than `most_rows` rows."""
+def trust_screen(card: Card, most_rows: int, by: Sequence[str] = ()) -> tuple[Section, ...]:
+    """The card in short; no table has more than `most_rows` rows.
+
+    The parts of the fields in `by`, and a plan, were asked for: their tables are on the screen.
+    """
     title = f"Judge card: {card.run}" if card.run else "Judge card"
     # What several judges say together is what the report shows and a gate decides on.
     panels = {name: about for name, about in card.criteria.items() if about.panel}
@@ -68,8 +73,23 @@ def trust_screen(card: Card, most_rows: int) -> tuple[Section, ...]:
         answer,
         *judges_of_panel,
         *stop,
+        *_asked_tables(main, by, most_rows),
         warning_section(card_warnings(card), "The whole card: --full. All numbers: --json."),
     )
+
+
+def _asked_tables(cards: Mapping[str, CriterionCard], by: Sequence[str], most_rows: int) -> Iterator[Section]:
+    """Agreement in parts of the items, and the labels that a plan takes; of several criteria each."""
+    for name, card in cards.items():
+        of = "" if len(cards) == 1 else f": {short_name(name)}"
+        parts = [agreement_by_sections(field, card.by[field], card) for field in by if field in card.by]
+        for section in (*parts, *([plan_section(card)] if card.plan else ())):
+            rows = tuple(section.rows)
+            left = f"{count(len(rows) - most_rows, 'more row')}: --full." if len(rows) > most_rows else ""
+            yield structs.replace(
+                section, title=f"{section.title}{of}", rows=rows[:most_rows], is_detail=False,
+                lines=(*section.lines, *([left] if left else ())),
+            )  # fmt: skip
 
 
 def _judges_compared(card: Card) -> tuple[str, ...]:
