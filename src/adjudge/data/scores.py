@@ -44,11 +44,11 @@ def read_scores(
     `criterion` is the name of the criterion where the file has no column for it.
     """
     results: list[Result] = []
-    columns: dict[str, None] = {}
+    columns: set[str] = set()
     table = Table(path)
     problems = Problems(table)
     for row_number, row in _rows(table, problems, criterion, renames or {}, form):
-        columns.update(dict.fromkeys(row))
+        columns.update(row)
         texts = {name: text_of_cell(row, name, row_number, problems) for name in ("item", "criterion")}
         value = row.get("value")
         number = None if value is None else finite_number(value)
@@ -87,7 +87,7 @@ def read_scores(
         )
     if problems:
         raise problems.error()
-    has_fields = _peer(table, renames or {}, form) is not None or not columns.keys() <= {*_SCORE_COLUMNS}
+    has_fields = _peer(table, renames or {}, form) is not None or not columns <= {*_SCORE_COLUMNS}
     return ScoreFile(tuple(results), has_fields)
 
 
