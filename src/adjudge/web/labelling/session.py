@@ -38,6 +38,9 @@ from .questions import (
     value_of,
 )
 
+_LONGEST_MERGE = 120.0
+"""Seconds that a label waits for others who write: a pushed run of 100,000 items is merged at once."""
+
 
 class RaterProgress(Struct, frozen=True):
     """The progress of a rater."""
@@ -298,9 +301,8 @@ def open_session(
         for name, probability in probabilities.items()
     ]
     guides = [guide_of(protocol) for protocol in protocols]
-    return Session(
-        open_store(store_path), run, sheets, questions, guides, n_all=drawn.n_all, seed=seed
-    )  # fmt: skip
+    store = open_store(store_path, busy_seconds=_LONGEST_MERGE)
+    return Session(store, run, sheets, questions, guides, n_all=drawn.n_all, seed=seed)
 
 
 def _subject(text: str) -> Subject | None:
