@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adjudge.engine.call_keys import with_key
 from adjudge.models import Form, Parameters, parse_model
-from adjudge.records import Call, Message
+from adjudge.records import Call, Image, Message
 from fakeserver import Answer, FakeServer, Request, as_json, chat, error, limited
 from running import (
     DIRECT,
@@ -212,3 +213,29 @@ def test_a_call_is_another_one_with_any_parameter_that_its_host_gets() -> None:
     assert {key(form=form) for form in forms} == {key()}
     model.is_local = True  # only a model in the process is held to a form
     assert len({key(), *(key(form=form) for form in forms)}) == 3
+
+
+def test_a_call_is_known_by_what_is_sent_and_a_recorded_one_by_its_item() -> None:
+    model = parse_model("fake:text=4")
+    image = Image("image/png", "a" * 64, 10)
+    base = Call("", "i", "p", ("c",), model.name, (Message("user", "How good?", (image,)),))
+
+    def key(**changed: Any) -> str:
+        return with_key(structs.replace(base, **changed), model, Parameters()).key
+
+    sent = [
+        {"messages": (Message("user", "How bad?", (image,)),)},
+        {"messages": (Message("system", "How good?", (image,)),)},
+        {"messages": (Message("user", "How good?", (structs.replace(image, sha256="b" * 64),)),)},
+        {"messages": (Message("user", "How good?"),)},
+        {"kind": "reask"},
+        {"sample": 1},
+        {"target": "a text"},
+    ]
+    of_the_item = [{"item": "j"}, {"criteria": ("d",)}, {"order": "ba"}, {"line": 3}, {"line": 4}]
+    assert len({key(), *(key(**changed) for changed in sent)}) == len(sent) + 1
+    assert {key(**changed) for changed in of_the_item} == {key()}
+    resized = (Message("user", "How good?", (structs.replace(image, size=99),)),)
+    assert key(messages=resized) == key()  # the hash identifies an image
+    model.is_recorded = True
+    assert len({key(), *(key(**changed) for changed in of_the_item)}) == len(of_the_item) + 1

@@ -343,3 +343,21 @@ def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_unsure() -> N
     ):
         with pytest.raises(DataError, match=said):
             mistake()
+
+
+def test_mistakes_in_items_are_named_without_a_file_also_in_async_code() -> None:
+    with adjudge.Judge("prometheus/direct", FakeModel(lambda _: "[RESULT] 3"), rubric=RUBRIC) as judge:
+        messages = []
+        for ask in (
+            lambda: judge(instruction="t"),
+            lambda: asyncio.run(judge.ask(instruction="t")),
+            lambda: judge.many([{"instruction": "t"}]),
+            lambda: judge.many([]),
+        ):
+            with pytest.raises(DataError) as refused:
+                ask()
+            messages.append(str(refused.value))
+    assert messages[0] == messages[1]
+    assert 'map={"response": "FIELD"}' in messages[0]
+    assert messages[2].startswith("the items: 1 problem\n")
+    assert not [text for text in messages if "file" in text or "--" in text or "given in Python" in text]

@@ -47,6 +47,8 @@ OPTIONS = tuple(name for name, declared in declared_options().items() if declare
 
 _FLAG = re.compile(r"--map (\S+)=FIELD")
 
+_ADVICE_FOR_FILES = ("--skip-bad", "No line can be used.")
+
 RESERVED = ("id", "system", "group", "system_a", "system_b")
 
 
@@ -117,7 +119,10 @@ class Judge:
         if self._cascade is not None:
             return await asyncio.to_thread(self, *given, model=model, **keywords)
         asked = await asyncio.to_thread(self._asked_one, given, model, keywords)
-        judged = await asyncio.wrap_future(self._thread.submit(self._judged(asked, None)))
+        try:
+            judged = await asyncio.wrap_future(self._thread.submit(self._judged(asked, None)))
+        except AdjudgeError as error:
+            raise _for_python(error, asked) from None
         return self._verdicts(asked, judged)[0]
 
     def many(self, *given: Any, model: Models | None = None, **options: Unpack[JudgeKeywords]) -> Verdicts:
@@ -357,8 +362,7 @@ class Judge:
         try:
             return self._thread.wait(self._judged(asked, bar))
         except AdjudgeError as error:
-            error.args = (_without_file(str(error), asked.is_many),)
-            raise error.with_traceback(None) from None
+            raise _for_python(error, asked) from None
         finally:
             if bar is not None:
                 bar.close()
@@ -420,13 +424,20 @@ def _once(items: Rows) -> tuple[Rows, tuple[int, ...]]:
     return rows, tuple(places)
 
 
+def _for_python(error: AdjudgeError, asked: AskedItems) -> AdjudgeError:
+    """The same error without the frames of Adjudge, in the words of a caller in Python."""
+    error.args = (_without_file(str(error), asked.is_many),)
+    return error.with_traceback(None)
+
+
 def _without_file(message: str, is_many: bool) -> str:
     """A message about items without the name of what they were read from, and with keywords for flags."""
     head, *lines = _FLAG.sub(r'map={"\1": "FIELD"}', message).splitlines()
     is_file = "/adjudge-" in head and "items.jsonl" in head
     if not is_file and not head.startswith(IN_MEMORY):
         return message
-    lines = [line.strip() for line in lines if "--skip-bad" not in line]
+    lines = [line.strip() for line in lines if not any(advice in line for advice in _ADVICE_FOR_FILES)]
+    lines = [line.replace(", or check that this is the right file", "") for line in lines]
     if is_many:
         return "\n".join([f"the items: {len(lines)} {'problem' if len(lines) == 1 else 'problems'}", *lines])
     return "\n".join(line.removeprefix("line 1: ") for line in lines)
