@@ -19,8 +19,9 @@ PACKAGE = ROOT / "src" / "adjudge"
 
 LAYERS = (
     {"did_you_mean", "errors", "exit_codes", "lazy_patterns", "records", "sections", "untrusted", "version"},
-    {"confirmed", "plugins"},
-    {"data", "render", "parse", "score_map", "stats", "terminal_text", "words"},
+    {"confirmed", "plugins", "toml_text"},
+    {"data", "render", "parse", "stats", "terminal_text", "words"},
+    {"score_map"},
     {"protocols", "models", "store"},
     {"probes", "run_options", "steps"},
     {"results"},

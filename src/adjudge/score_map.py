@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tomllib
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct, structs
 
+from .data import BrokenFileError, read_small_text
 from .errors import DataError
 from .records import Judgment, Protocol, Scale, Score
+from .toml_text import parse_toml
 
 MapMethod = Literal["platt", "isotonic"]
 
@@ -86,12 +87,10 @@ def _interpolated(value: float, x: tuple[float, ...], y: tuple[float, ...]) -> f
 def read_score_map(path: str | Path) -> ScoreMap:
     """The maps of a file that `adjudge calibrate` wrote."""
     try:
-        read = msgspec.convert(tomllib.loads(Path(path).read_text(encoding="utf-8")), ScoreMap, strict=False)
-    except FileNotFoundError:
-        raise DataError(
-            f"{path}: there is no such file. Make one with adjudge calibrate RUN --labels FILE -o {path}."
-        ) from None
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+        read = msgspec.convert(parse_toml(read_small_text(Path(path))), ScoreMap, strict=False)
+    except BrokenFileError as broken:
+        raise DataError(f"{broken} Make one with adjudge calibrate RUN --labels FILE -o map.toml.") from None
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise DataError(f"{path} is no map of scores: {error}. Make one with adjudge calibrate.") from None
     for curve in read.maps:
         numbers = (*curve.x, *curve.y, curve.slope, curve.intercept)

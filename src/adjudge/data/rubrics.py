@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -14,6 +13,7 @@ from typing import Any
 from ..did_you_mean import did_you_mean
 from ..errors import DataError, problem_list
 from ..records import Rubric, Scale
+from ..toml_text import parse_toml
 from ..untrusted import has_control, safe
 from .encoding import BadRowError, BrokenFileError, read_small_text
 from .json_rows import exact
@@ -91,7 +91,7 @@ def read_rubric(path: str | Path) -> Rubric:
 def _toml(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The file's values, and its unknown keys."""
     try:
-        values = tomllib.loads(read_small_text(path))
+        values = parse_toml(read_small_text(path))
     except ValueError as error:  # also of int(), which refuses thousands of digits
         raise BrokenFileError(
             path, f'not TOML ({error}). Put texts in quotes, and level numbers with a point too: "0.5" = "…".'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..data import read_small_text
 from ..did_you_mean import did_you_mean
 from ..errors import DataError
 from ..plugins import plugin, plugins
+from ..toml_text import parse_toml
 
 UNCHANGED, REPEAT, LEVELS = "none", "repeat", "order"
 FORM = "form"
@@ -132,7 +132,7 @@ def _only(probe: Probe, part: str) -> Probe:
 def _load(folder: Path) -> Probe:
     path = folder / "probe.toml"
     try:
-        probe = msgspec.convert(tomllib.loads(read_small_text(path)), Probe)
+        probe = msgspec.convert(parse_toml(read_small_text(path)), Probe)
     except (ValueError, RecursionError, msgspec.ValidationError, OSError) as error:
         # ValueError: not TOML, or an integer of thousands of digits.
         raise DataError(f"{path}: cannot be used ({error}). Correct it.") from error

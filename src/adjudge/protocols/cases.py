@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import msgspec
 from ..data import BrokenFileError, read_small
 from ..parse import parse, read_list
 from ..records import Choice, FieldValue, How, Item, Judgment, Listing, Protocol, Score, Status
+from ..toml_text import parse_toml
 from .findings import Finding
 from .setting_lines import line_number, line_of_key
 from .setting_mistakes import Mistake, key_meant, mistakes_in, toml_mistake
@@ -126,7 +126,7 @@ def _read(path: Path, failures: list[Failure]) -> Iterator[tuple[int, Case]]:
     text = ""
     try:
         text = read_small(path).decode("utf-8")
-        settings = tomllib.loads(text)
+        settings = parse_toml(text)
     except (OSError, UnicodeDecodeError, BrokenFileError) as error:
         message = f"{FILE} cannot be read as UTF-8 text ({error})."
         failures.append(Failure(path, 1, message, "Save it as UTF-8."))

@@ -6,7 +6,6 @@ never stops at the first problem.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -29,6 +28,7 @@ from ..records import (
     Task,
 )
 from ..render import slots_of
+from ..toml_text import parse_toml
 from .answer_settings import check_answer, check_scores
 from .findings import Finding
 from .folder_problems import FolderProblems
@@ -149,7 +149,7 @@ class _FolderReader:
     def _has_steps(self) -> bool:
         """Whether the protocol has steps, each with its own prompt; the file is read and checked later."""
         try:
-            return "steps" in tomllib.loads(read_small(self.folder / "protocol.toml").decode("utf-8"))
+            return "steps" in parse_toml(read_small(self.folder / "protocol.toml").decode("utf-8"))
         except (OSError, ValueError, RecursionError, BrokenFileError):
             return False
 
@@ -157,7 +157,7 @@ class _FolderReader:
         path = self.folder / "protocol.toml"
         try:
             self.problems.toml_text = read_small(path).decode("utf-8")
-            self.settings = tomllib.loads(self.problems.toml_text)
+            self.settings = parse_toml(self.problems.toml_text)
         except FileNotFoundError:
             todo = "Write one, or start from a commented one: adjudge protocols new DIR."
             self.problems.add("missing-file", "protocol.toml is missing.", todo)

@@ -5,7 +5,6 @@ Reads and checks the file and turns a run into the options of `adjudge run`; sta
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ..errors import DataError, ModelError, problem_list
 from ..models import check_alias
 from ..records import ModelSettings, NamedModel
 from ..run_options.options import OF_A_MODEL, JudgeSettings
+from ..toml_text import parse_toml
 from .gate_options import GATE_OPTIONS, options_of_kind
 from .gate_table import gate_problems
 from .outside_names import outside_names
@@ -146,7 +146,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     """The tables of a TOML file of at most 1 MB."""
     try:
         text = read_small(file).decode("utf-8-sig")
-        return tomllib.loads(text)
+        return parse_toml(text)
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Check --config.") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a number of thousands of digits

@@ -12,6 +12,7 @@ from msgspec import Struct, ValidationError, convert, structs
 
 from ...data import read_small_text
 from ...errors import DataError
+from ...toml_text import parse_toml
 from .answers import Confidence
 
 
@@ -56,7 +57,7 @@ def _lines(settings: Mapping[str, Any]) -> list[str]:
 def read_cascade(path: Path) -> CascadeFile:
     """A cascade file; an error that names what is wrong with it."""
     try:
-        return convert(tomllib.loads(read_small_text(path)), CascadeFile)
+        return convert(parse_toml(read_small_text(path)), CascadeFile)
     except (tomllib.TOMLDecodeError, ValidationError) as wrong:
         raise DataError(
             f"{path}: {wrong}. Write it again: adjudge cascade RUN… --labels FILE -o {path}."
