@@ -22,7 +22,7 @@ LAYERS = (
     {"confirmed", "plugins", "toml_text"},
     {"data", "render", "parse", "stats", "terminal_text", "words"},
     {"score_map"},
-    {"protocols", "models", "store"},
+    {"protocols", "models", "store", "terminal"},
     {"probes", "run_options", "steps"},
     {"results"},
     {"engine", "run_file"},

@@ -16,6 +16,8 @@ import pytest
 import adjudge
 from adjudge.errors import DataError
 from adjudge.results.export import EXPORT_COLUMNS
+from adjudge.terminal.sections import MOST_LINES
+from adjudge.terminal_text import n_columns
 from judged import judged_run
 from pageparsing import Page
 from running import EXAMPLES, write_rows
@@ -78,6 +80,26 @@ def test_results_show_themselves_in_a_notebook_without_touching_its_page(tmp_pat
         assert style.startswith(".adjudge-sections {"), "the style is nested below the class of this element"
         assert not re.search(r"(?:^|[{},])\s*(?::root|html|body)\b", style)
         assert not Page(html).unbalanced
+
+
+def test_print_shows_the_first_screen_without_flags_of_a_command(tmp_path: Path) -> None:
+    judged_run(tmp_path, "first", {"x": [4, 3, 2, 5], "y": [1, 2, 3, 4]})
+    judged_run(tmp_path, "second", {"x": [5, 5, 5, 5], "y": [1, 1, 2, 3]})
+    run, other = (adjudge.open_run(name, tmp_path / "adjudge.db") for name in ("first", "second"))
+    labels = [adjudge.Label(f"y-{k}", "tact", "ann", float(1 + k)) for k in range(4)]
+    shown = {
+        "Report: first": run.report(),
+        "Judge card: first": run.trust(labels),
+        "first → second": run.compare(other),
+        "Ranking: first": run.rank(),
+    }
+    for title, result in shown.items():
+        lines = str(result).splitlines()
+        assert lines[0] == title
+        assert 5 < len(lines) <= MOST_LINES
+        assert max(map(n_columns, lines)) <= 80
+        assert "All numbers: --json" not in str(result)
+        assert any(name in str(result) for name in ("x", "y"))
 
 
 def test_the_store_of_the_environment_is_read_when_a_run_starts(

@@ -24,8 +24,8 @@ import adjudge
 from adjudge.analysis.report.report import summarise
 from adjudge.analysis.report.words.report import report_sections
 from adjudge.analysis.run_view.tabulate import tabulate
-from adjudge.cli.sections import section_lines
 from adjudge.store import open_store
+from adjudge.terminal.sections import section_lines
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"

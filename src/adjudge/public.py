@@ -7,30 +7,35 @@ The options of a run are declared in `run_options/options.py`, and for editors i
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from . import engine
 from .analysis.compare import compare as comparing
 from .analysis.compare import comparison
+from .analysis.compare.first_screen import compare_screen
 from .analysis.compare.words import compare_sections
 from .analysis.rank import rank as ranks
 from .analysis.rank import ranking
+from .analysis.rank.first_screen import rank_screen
 from .analysis.rank.games import Game
 from .analysis.rank.rank import RankSettings
 from .analysis.rank.words import rank_sections
 from .analysis.report import summary
 from .analysis.report.first_screen import first_screen, first_screen_of_card, scores_alone
 from .analysis.report.report import summarise
+from .analysis.report.words.first_screen import report_screen
 from .analysis.report.words.report import report_sections
 from .analysis.run_view.tabulate import tabulate
 from .analysis.trust import card
 from .analysis.trust import trust as trusting
 from .analysis.trust.trust import CardSettings
 from .analysis.trust.words.card import trust_sections
+from .analysis.trust.words.first_screen import trust_screen
 from .data import frame_of
 from .engine import Progress, Watcher
 from .engine.request import Judges, Models, Protocols
@@ -40,6 +45,7 @@ from .run_options.keywords import RunKeywords
 from .run_options.options import default_store
 from .sections import Section
 from .store import open_store
+from .terminal.sections import fitted_sections, section_lines
 
 if TYPE_CHECKING:
     from .data.parquet_and_excel import PolarsFrame
@@ -64,6 +70,16 @@ class _InSections(typing.Protocol):
     def sections(self) -> Iterator[Section]: ...
 
 
+def _printed(screen: Callable[[int], Sequence[Section]]) -> str:
+    """What `print` shows of a result: the first screen of its command, without what is said of flags."""
+    *sections, last = fitted_sections(screen, 80)
+    said = [text for note in last.notes for text in note.split(". ") if "--" not in text]
+    if said or last.notices:
+        sections.append(structs.replace(last, notes=tuple(f"{text.rstrip('.')}." for text in said)))
+    lines = [text for text, _ in section_lines(sections, 80)]
+    return "\n".join(lines).rstrip()
+
+
 class _Shown:
     """A result that a notebook shows: its first screen where it has one, and its sections."""
 
@@ -79,6 +95,9 @@ class _Shown:
 class Report(_Shown, summary.Summary, frozen=True):
     """The scores of a run by system and criterion."""
 
+    def __str__(self) -> str:
+        return _printed(partial(report_screen, self, None, None))
+
     def sections(self) -> Iterator[Section]:
         yield from report_sections(self)
 
@@ -90,6 +109,9 @@ class Report(_Shown, summary.Summary, frozen=True):
 
 class Card(_Shown, card.Card, frozen=True):
     """The judge card: how far a judge agrees with people."""
+
+    def __str__(self) -> str:
+        return _printed(partial(trust_screen, self))
 
     def sections(self) -> Iterator[Section]:
         yield from trust_sections(self)
@@ -103,12 +125,18 @@ class Card(_Shown, card.Card, frozen=True):
 class Comparison(_Shown, comparison.Comparison, frozen=True):
     """The same items judged twice."""
 
+    def __str__(self) -> str:
+        return _printed(partial(compare_screen, self))
+
     def sections(self) -> Iterator[Section]:
         yield from compare_sections(self)
 
 
 class Ranking(_Shown, ranking.Ranking, frozen=True):
     """The systems, best first."""
+
+    def __str__(self) -> str:
+        return _printed(partial(rank_screen, self))
 
     def sections(self) -> Iterator[Section]:
         yield from rank_sections(self)

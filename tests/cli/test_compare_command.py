@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import adjudge as package
-from adjudge.cli.first_screen import MOST_LINES
+from adjudge.terminal.sections import MOST_LINES
 from judged import cycle, judged_run
 from running import EXAMPLES, Outcome, adjudge, write_rows
 

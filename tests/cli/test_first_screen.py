@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.cli.first_screen import MOST_LINES
+from adjudge.terminal.sections import MOST_LINES
 from running import DIRECT, adjudge, write_rows
 
 

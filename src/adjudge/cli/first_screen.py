@@ -6,15 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from ..sections import Section
+from ..terminal.sections import fitted_sections
 from .markdown import markdown_of
-from .sections import section_lines
 from .terminal import print_sections, print_text, terminal_width
-
-MOST_LINES = 30
-
-
-_MOST_ROWS = (12, 10, 8, 6, 4, 2)
-"""Rows of a table that are tried, until the screen fits."""
 
 
 def show_screen(screen: Callable[[int], Sequence[Section]], *, as_markdown: bool) -> None:
@@ -23,13 +17,8 @@ def show_screen(screen: Callable[[int], Sequence[Section]], *, as_markdown: bool
 
 
 def fitted_screen(screen: Callable[[int], Sequence[Section]]) -> Sequence[Section]:
-    """The screen with the largest number of rows for which it fits a terminal."""
-    width = terminal_width() if sys.stdout.isatty() else 80
-    for most_rows in _MOST_ROWS:
-        sections = screen(most_rows)
-        if len(section_lines(sections, width)) <= MOST_LINES:
-            break
-    return sections
+    """The screen with the largest number of rows for which it fits this terminal."""
+    return fitted_sections(screen, terminal_width() if sys.stdout.isatty() else 80)
 
 
 def show_sections(sections: Iterable[Section], *, as_markdown: bool) -> None:

@@ -16,10 +16,10 @@ from typing import IO, Any
 import msgspec
 
 from ..sections import Section
+from ..terminal.sections import section_lines
+from ..terminal.tables import piped_table, table_lines
 from ..terminal_text import Line
 from ..untrusted import raw_stream, safe_text
-from .sections import section_lines
-from .tables import piped_table, table_lines
 
 
 @contextlib.contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import adjudge
 from adjudge.analysis.rank.words import leader, rank_sections
-from adjudge.cli.sections import section_lines
 from adjudge.records import Scale
 from adjudge.sections import DrawnInterval, cell_text
+from adjudge.terminal.sections import section_lines
 from judged import choice, score
 
 

@@ -14,9 +14,9 @@ from adjudge.analysis.report.summary import Summary
 from adjudge.analysis.report.words.report import report_sections
 from adjudge.analysis.run_view.run_facts import ModelFacts, ProtocolFacts
 from adjudge.cli.markdown import markdown_of
-from adjudge.cli.sections import section_lines
 from adjudge.records import Choice, Result, Scale
 from adjudge.stats import krippendorff_alpha, position_bias, spearman
+from adjudge.terminal.sections import section_lines
 from fakeserver import Answer, FakeServer, Request, as_json, chat
 from judged import FIVE, choice, score
 from running import EXAMPLES, adjudge, write_rows

@@ -19,8 +19,8 @@ from adjudge.analysis.report.words.cost import known_cost
 from adjudge.analysis.report.words.report import report_sections, size_text
 from adjudge.analysis.run_view.run_facts import ModelFacts, ProtocolFacts
 from adjudge.cli.markdown import escaped, markdown_of
-from adjudge.cli.sections import section_lines
 from adjudge.records import Choice, Evidence, How, Result, Scale, Status, Subject
+from adjudge.terminal.sections import section_lines
 from adjudge.untrusted import safe
 from judged import FIVE, numbers_in, score
 from thorough import tries

@@ -7,8 +7,8 @@ import pytest
 
 from adjudge.analysis.trust.card import Card
 from adjudge.analysis.trust.words.card import trust_sections
-from adjudge.cli.sections import section_lines
 from adjudge.records import Label, Result, Scale
+from adjudge.terminal.sections import section_lines
 from judged import score
 from views import judge_card
 

@@ -12,9 +12,9 @@ from adjudge.analysis.run_view.panel import pooled_over_models
 from adjudge.analysis.trust.card import Card
 from adjudge.analysis.trust.judge_card import judge_card
 from adjudge.analysis.trust.words.first_screen import trust_screen
-from adjudge.cli.sections import section_lines
 from adjudge.records import Label, Result
 from adjudge.stats import ppi_panel
+from adjudge.terminal.sections import section_lines
 from judged import FIVE, choice, score
 
 JUDGES = {"sharp": 0.4, "fair": 1.0, "blunt": 2.0}

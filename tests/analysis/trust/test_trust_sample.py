@@ -8,8 +8,8 @@ from functools import partial
 from adjudge.analysis.trust.card import CriterionCard
 from adjudge.analysis.trust.words.card import trust_sections
 from adjudge.analysis.trust.words.first_screen import trust_screen
-from adjudge.cli.sections import section_lines
 from adjudge.records import Label
+from adjudge.terminal.sections import section_lines
 from judged import FIVE, score
 from views import judge_card
 

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.analysis.trust.card import Card, CriterionCard
 from adjudge.analysis.trust.words.card import trust_sections
-from adjudge.cli.sections import section_lines
 from adjudge.records import Choice, Label, Result, Scale
+from adjudge.terminal.sections import section_lines
 from judged import FIVE, choice, score
 from views import judge_card
 

@@ -27,6 +27,10 @@ _SHOWN = ("rank", "system", "mean [95 % CI]", "win rate [95 % CI]", "n", "failed
 """The columns of the standings that the first screen has."""
 
 
+_OF_GAMES = ("win rate [95 % CI]", "n")
+"""The columns that say nothing where no two systems were compared on the same prompt."""
+
+
 def rank_screen(ranking: Ranking, most_rows: int) -> tuple[Section, ...]:
     """The ranking in short; no table has more than `most_rows` rows."""
     title = f"Ranking: {ranking.run}" if ranking.run else "Ranking"
@@ -72,7 +76,7 @@ def _is_complete(ranking: Ranking) -> bool:
 def _basis(ranking: Ranking) -> str:
     """How many comparisons, by which judge, and how often the order of the responses changed the winner."""
     noun = "comparison" if ranking.kind == "choices" else "score comparison"
-    text = count(ranking.n_games, noun)
+    text = count(ranking.n_games, noun) if _has_games(ranking) else count(_n_scores(ranking), "score")
     if ranking.n_groups is not None:
         text += f" on {count(ranking.n_groups, 'prompt')}"
     text += f", {ranking.n_failed:,} failed"
@@ -85,9 +89,19 @@ def _basis(ranking: Ranking) -> str:
     return f"{text}."
 
 
+def _has_games(ranking: Ranking) -> bool:
+    """Whether systems were compared on the same prompts, and not by their means alone."""
+    return ranking.n_games > 0 or all(standing.mean is None for standing in ranking.systems)
+
+
+def _n_scores(ranking: Ranking) -> int:
+    return sum(standing.mean.n for standing in ranking.systems if standing.mean is not None)
+
+
 def _table(ranking: Ranking, most: int) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
     standings = standings_section(ranking)
-    places = [place for name in _SHOWN for place, head in enumerate(standings.heads) if head.name == name]
+    names = [name for name in _SHOWN if _has_games(ranking) or name not in _OF_GAMES]
+    places = [place for name in names for place, head in enumerate(standings.heads) if head.name == name]
     columns = tuple(standings.heads[place] for place in places)
     rows = [
         tuple(

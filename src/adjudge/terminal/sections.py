@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ..sections import Section, cell_text, plain_lines
 from ..terminal_text import Line
@@ -29,6 +29,23 @@ def section_lines(sections: Iterable[Section], width: int | None) -> list[Line]:
         # A table already ends with an empty line.
         has_gap = bool(table) and not section.notes
     return lines
+
+
+MOST_LINES = 30
+"""The height of a first screen at 80 columns."""
+
+
+_MOST_ROWS = (12, 10, 8, 6, 4, 2)
+"""Rows of a table that are tried, until the screen fits."""
+
+
+def fitted_sections(screen: Callable[[int], Sequence[Section]], width: int) -> Sequence[Section]:
+    """The first screen with the largest number of rows for which it fits a terminal of this width."""
+    for most_rows in _MOST_ROWS:
+        sections = screen(most_rows)
+        if len(section_lines(sections, width)) <= MOST_LINES:
+            break
+    return sections
 
 
 def _paragraph(text: str, width: int | None, style: str = "") -> list[Line]:

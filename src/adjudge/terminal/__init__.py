@@ -1,0 +1,1 @@
+"""Results on a terminal: sections and tables in its width."""
