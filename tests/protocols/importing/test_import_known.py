@@ -329,11 +329,11 @@ def test_the_recipes_hold_no_sentence_of_the_documents(documents: dict[str, Path
             assert run not in text
 
 
-def test_a_document_with_another_word_in_a_prompt_is_no_longer_known(
+def test_a_document_with_another_sentence_in_a_prompt_is_no_longer_known(
     documents: dict[str, Path], tmp_path: Path
 ) -> None:
     path = tmp_path / "changed.md"
-    path.write_bytes(documents["000"].read_bytes().replace(b"score", b"mark", 1))
+    path.write_bytes(documents["000"].read_bytes().replace(b"score", b"score, and be kind", 1))
     document = import_document(path, tmp_path / "to")
     assert not document.is_known
     assert document.ids == ASPECTS

@@ -49,18 +49,7 @@ def import_document(path: str | Path, to: str | Path) -> Imported:
     recognised = recognise(document)
     if recognised is not None:
         folders = follow(recognised.known, recognised.document, recognised.texts)
-        notes = ["The document was recognised: the folders hold its prompts byte for byte."]
-        if recognised.texts is not None:
-            notes = [
-                "The document was recognised by the words of its prompts, and the settings are those "
-                "of the original.",
-                "The file differs from it in line breaks, spaces or code fences; the prompts are "
-                "sent as the file has "
-                "them.",
-            ]
-        notes += [
-            f"The file differs from it by {said}; that was left out." for said in recognised.differences
-        ]
+        notes = list(recognised.notes)
         if any("example." in folder.files["protocol.toml"] for folder in folders):
             notes.append("Some prompts have slots for an example: give one with --examples FILE.")
     else:

@@ -189,6 +189,10 @@ def _notes(known: KnownDocument, recipe: Recipe, document: Document) -> str:
             f"From `{document.name}` (sha256 {document.sha256}), recognised by its hash. The words of the"
             " prompt are its author's, unchanged, faults included; to change them, copy this folder under"
             " another name."
+            if document.sha256 == known.sha256
+            else f"From `{document.name}` (sha256 {document.sha256}), which is not byte for byte the known"
+            f" document (sha256 {known.sha256}): the settings are those of the original, and the words of the"
+            " prompt are those of the file."
         ),
         _list("Where it stands in the document", places),
         _list("What was undone", known.undone),
