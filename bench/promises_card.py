@@ -349,22 +349,29 @@ def false_selection_of_rare(n: int, n_labels: int, values: Sequence[float], shar
     return Check("Labels wrongly called no random sample", design, 0.0, 0.05, run)
 
 
-def false_informative(n: int, n_labels: int, failing: float) -> Check:
-    """Failures that fall on any item, where nearly all labels are at the ceiling."""
+def false_informative(
+    name: str, shares: Sequence[float], n: int, n_labels: int, failing: float, size: int = 1
+) -> Check:
+    """Failures that fall on any item, whatever its label; items in groups of `size` are alike."""
 
     def run(worlds: int, seed: int) -> float:
         random, alarms = np.random.default_rng(seed), 0
         for _ in range(worlds):
-            people = random.choice(FIVE, p=CEILING, size=n)
+            people = random.choice(FIVE, p=shares, size=n)
+            groups = (np.arange(n) // size).tolist()
+            people = np.where(random.random(n) < 0.4, people[::size].repeat(size)[:n], people)
             scores = np.where(random.random(n) < failing, np.nan, people)
             labels = np.where(np.arange(n) < n_labels, people, np.nan)
-            found = informative_failures(labels.tolist(), scores.tolist(), limits=(1.0, 5.0))
+            found = informative_failures(
+                labels.tolist(), scores.tolist(), clusters=groups if size > 1 else None, limits=(1.0, 5.0)
+            )
             alarms += (
                 found is not None and found.difference.low is not None and not covers(found.difference, 0)
             )
         return alarms / worlds
 
-    design = f"ceiling, {n_labels} labels, {failing:.0%} fail at random"
+    in_groups = f" in groups of {size}" if size > 1 else ""
+    design = f"{name}, {n_labels} labels{in_groups}, {failing:.0%} fail at random"
     return Check("Failures wrongly called informative", design, 0.0, 0.05, run)
 
 
@@ -471,8 +478,13 @@ CHECKS = [
     false_selection_of_rare(300, 30, (1.0, 5.0), (0.05, 0.95)),
     false_selection_of_rare(200, 12, (1.0, 4.0, 5.0), (0.1, 0.2, 0.7)),
     selection_found(),
-    false_informative(300, 60, 0.1),
-    false_informative(300, 150, 0.04),
+    false_informative("ceiling", CEILING, 300, 60, 0.1),
+    false_informative("ceiling", CEILING, 300, 150, 0.04),
+    false_informative("ceiling", CEILING, 300, 300, 0.1),
+    false_informative("mid scale", MIDDLE, 300, 60, 0.1),
+    false_informative("mid scale", MIDDLE, 300, 60, 0.1, size=5),
+    false_informative("the two ends", (0.4, 0.1, 0.0, 0.1, 0.4), 300, 100, 0.1, size=5),
+    false_informative("nearly all low", (0.5, 0.3, 0.1, 0.05, 0.05), 300, 200, 0.05),
     false_lead("shuffled scores, texts that say nothing, 60 labels", is_informative=False),
     false_lead("shuffled scores, lengths that go with the labels, 60 labels", is_informative=True),
     noise_found("item", 1.0),

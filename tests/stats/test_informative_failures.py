@@ -8,14 +8,17 @@ import pytest
 from adjudge.stats import informative_failures
 
 
-def test_the_difference_is_welchs() -> None:
+@pytest.mark.parametrize("spread", [0.3, 3.0])
+def test_the_difference_is_the_wider_of_welchs_and_students(spread: float) -> None:
+    """Student's is wider where few failed items vary less than the others, as at the ceiling of a scale."""
     ttest = pytest.importorskip("scipy.stats").ttest_ind
     rng = np.random.default_rng(1)
     labels = rng.normal(3, 1, 60)
+    labels[:15] = 3 + spread * (labels[:15] - 3)
     scores = [None if place < 15 else 3.0 + place % 2 for place in range(60)]
     found = informative_failures(labels.tolist(), scores)
     assert found is not None
-    expected = ttest(labels[:15], labels[15:], equal_var=False).confidence_interval(0.95)
+    expected = ttest(labels[:15], labels[15:], equal_var=spread < 1).confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == (
         pytest.approx(expected.low), pytest.approx(expected.high)
     )  # fmt: skip

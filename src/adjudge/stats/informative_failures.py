@@ -80,7 +80,7 @@ def informative_failures(
         )
         for side, part in zip(sides, parts, strict=True)
     )
-    difference = _difference(parts[0], parts[1], codes, _least_variance(y, sides, weights))
+    difference = _difference(parts[0], parts[1], codes, _pooled_variance(y, sides, weights))
     return InformativeFailures(
         failed, others, difference, _imputed(f, is_failed, difference, clusters, limits)
     )
@@ -141,24 +141,29 @@ def _mean_label(
     return Estimate(part.value, low, high, part.n, 0, 0, method, "label")
 
 
-def _least_variance(y: Floats, sides: Sequence[Flags], weights: Floats) -> float:
-    """The variance of the difference where failures are random: a few failed items that all have the usual
-    label do not show that all failed items have it."""
+def _pooled_variance(y: Floats, sides: Sequence[Flags], weights: Floats) -> float:
+    """The variance of the difference where both sides vary alike, as where failures fall on any item."""
     import numpy as np
 
     known = sides[0] | sides[1]
-    if known.sum() < 2 or not (sides[0].any() and sides[1].any()):
+    n = int(known.sum())
+    if n < 3 or not (sides[0].any() and sides[1].any()):
         return 0.0
-    shares = weights[known] / weights[known].sum()
-    around = y[known] - float(np.dot(shares, y[known]))
-    spread = float(np.dot(shares, around**2)) * known.sum() / (known.sum() - 1)
+    squares = [
+        float(np.dot(weights[side], (y[side] - np.average(y[side], weights=weights[side])) ** 2))
+        for side in sides
+    ]
+    spread = math.fsum(squares) / float(weights[known].sum()) * n / (n - 2)
     parts = [float(((weights[side] / weights[side].sum()) ** 2).sum()) for side in sides]
     return float(spread * math.fsum(parts))
 
 
-def _difference(failed: _Part, others: _Part, codes: Codes, least: float) -> Estimate:
-    """Welch's interval, with groups as the observations: what a group says of both sides counts together. Its
-    variance is at least `least` where the labels of one side do not vary."""
+def _difference(failed: _Part, others: _Part, codes: Codes, pooled: float) -> Estimate:
+    """Welch's interval, with groups as the observations: what a group says of both sides counts together.
+
+    It is never narrower than the t interval of both sides together, by their variance `pooled`: a few failed
+    items that all have the usual label do not show that all failed items have it.
+    """
     import numpy as np
 
     n = failed.n + others.n
@@ -172,13 +177,16 @@ def _difference(failed: _Part, others: _Part, codes: Codes, least: float) -> Est
     variances = [float((np.bincount(codes, weights=part.influence) ** 2).sum()) for part in (failed, others)]
     variance = float((np.bincount(codes, weights=failed.influence - others.influence) ** 2).sum())
     below = sum(one**2 / part.df for one, part in zip(variances, (failed, others), strict=True))
-    if variance <= 0 or below <= 0:
+    if pooled <= 0:
         return make_estimate(value, no_interval("the labels do not vary"), name, n=n, unit="label")
-    df = sum(variances) ** 2 / below
-    if min(variances) <= 1e-18 * max(variances):
-        variance = max(variance, least)
-    half = t_quantile(df) * math.sqrt(variance)
-    method = f"{name}, Welch's t interval ({df:.3g} degrees of freedom)"
+    pooled_df = max(1, len(np.unique(codes)) - 2)
+    half, method = t_quantile(pooled_df) * math.sqrt(pooled), f"t interval ({pooled_df} degrees of freedom)"
+    if variance > 0 and below > 0:
+        df = sum(variances) ** 2 / below
+        welch = t_quantile(df) * math.sqrt(variance)
+        if welch >= half:
+            half, method = welch, f"Welch's t interval ({df:.3g} degrees of freedom)"
+    method = f"{name}, {method}"
     return Estimate(value, value - half, value + half, n, 0, 0, method, "label")
 
 
