@@ -72,6 +72,8 @@ class _Gaps(NamedTuple):
     gaps: Floats
     weights: Floats
     covariance: Floats
+    is_crossed: bool
+    """whether each fold's probabilities come from the outcomes of the others"""
 
 
 def probability_quality(
@@ -192,7 +194,7 @@ def _gaps(p: Floats, y: Floats, codes: Codes, fold: Codes) -> _Gaps:
     shares = (np.bincount(place, weights=y) + 0.5) / (sizes + 1)
     least = shares * (1 - shares) / (sizes + 1)
     np.fill_diagonal(covariance, np.where(np.diag(covariance) < 0.25 * least, least, np.diag(covariance)))
-    return _Gaps(place, gaps, sizes / len(p), covariance)
+    return _Gaps(place, gaps, sizes / len(p), covariance, is_crossed=len(n_met) > 1)
 
 
 class _Square(NamedTuple):
@@ -217,6 +219,9 @@ def _mean_square(gaps: _Gaps) -> _Square:
     own = 2 * float((spread * spread).sum())
     pull = np.sqrt(weights) * gaps.gaps
     along = 4 * float(pull @ spread @ pull) / plain if plain > 0 else 4 * float(np.diag(spread).max())
+    # An outcome that moves the gap of its own fold has moved the curves of the others the other way: the
+    # product of two folds' errors occurs twice.
+    along *= 2 if gaps.is_crossed else 1
     low, high = (_inverted(plain, chance, own, along, tail) for tail in (0.975, 0.025))
     return _Square(plain - chance, low, high)
 
