@@ -17,6 +17,7 @@ from promises import Check
 from promises_trust import levels
 
 SCALE = Scale(1, 5, 5, step=1)
+PASS = Scale(0, 1, 1, step=1)
 N_RESAMPLES = 50
 """Few: the recommendation rests on intervals that are not resampled."""
 
@@ -24,10 +25,17 @@ World = Callable[[np.random.Generator], tuple[Any, Any]]
 """A judge's scores, and the ratings of people, items × raters."""
 
 
-def use_of_scores(judge: Sequence[float], raters: Sequence[Sequence[float]]) -> Use:
-    """The recommendation for these scores and ratings."""
+def use_of_scores(judge: Sequence[float], raters: Sequence[Sequence[float]], scale: Scale = SCALE) -> Use:
+    """The recommendation for these scores, of which NaN is a failure, and ratings."""
     results = [
-        Result(item=str(item), protocol="p", criterion="c", model="judge", status="ok", value=float(score))
+        Result(
+            item=str(item),
+            protocol="p",
+            criterion="c",
+            model="judge",
+            status="no_reply" if np.isnan(score) else "ok",
+            value=None if np.isnan(score) else float(score),
+        )
         for item, score in enumerate(judge)
     ]
     labels = [
@@ -35,7 +43,7 @@ def use_of_scores(judge: Sequence[float], raters: Sequence[Sequence[float]]) -> 
         for item, ratings in enumerate(raters)
         for place, rating in enumerate(ratings)
     ]
-    card = judge_card(view_of_results(results, by_criterion({"c": SCALE})), labels, n_resamples=N_RESAMPLES)
+    card = judge_card(view_of_results(results, by_criterion({"c": scale})), labels, n_resamples=N_RESAMPLES)
     return card.criteria["c"].recommendation.use
 
 
@@ -100,16 +108,51 @@ def like_a_rater(n: int, bias: float = 0.0, noise: float = 0.6) -> World:
     return world
 
 
-def shares(world: World, worlds: int, seed: int) -> Counter[Use]:
+def silent_on_bad_items(n: int, failing: float) -> World:
+    """A judge like a rater that fails on this share of the items, nearly always on one that people rate low:
+    its mean is too high, and its scores are not."""
+
+    def world(random: np.random.Generator) -> tuple[Any, Any]:
+        scores, raters = like_a_rater(n)(random)
+        order = np.argsort(raters.mean(axis=1) + random.normal(0, 0.2, n))
+        scores[order[: round(failing * n)]] = np.nan
+        return scores, raters
+
+    return world
+
+
+def right_or_wrong(n: int, accuracy: float) -> World:
+    """Two levels, half of the items each, and a judge that is right on this share of them."""
+
+    def world(random: np.random.Generator) -> tuple[Any, Any]:
+        labels = random.integers(0, 2, n).astype(float)
+        return np.where(random.random(n) < accuracy, labels, 1 - labels), labels[:, None]
+
+    return world
+
+
+def shares(world: World, worlds: int, seed: int, scale: Scale) -> Counter[Use]:
     random = np.random.default_rng(seed)
-    return Counter(use_of_scores(*(array.tolist() for array in world(random))) for _ in range(worlds))
+    found: Counter[Use] = Counter()
+    for _ in range(worlds):
+        judge, raters = world(random)
+        found[use_of_scores(judge.tolist(), raters.tolist(), scale)] += 1
+    return found
 
 
-def check(name: str, design: str, world: World, uses: tuple[Use, ...], low: float, high: float) -> Check:
+def check(
+    name: str,
+    design: str,
+    world: World,
+    uses: tuple[Use, ...],
+    low: float,
+    high: float,
+    scale: Scale = SCALE,
+) -> Check:
     """How often one of these uses is recommended."""
 
     def run(worlds: int, seed: int) -> float:
-        found = shares(world, worlds, seed)
+        found = shares(world, worlds, seed, scale)
         return sum(found[use] for use in uses) / worlds
 
     return Check(name, design, low, high, run)
@@ -155,6 +198,18 @@ CHECKS = [
     check(
         "Alone, though three times as noisy as a rater", "150 items, 3 raters",
         like_a_rater(150, noise=1.8), ("alone",), 0.0, 0.05,
+    ),
+    check(
+        "Alone, though it fails on bad items", "300 items, 3 raters, 40 % fail",
+        silent_on_bad_items(300, 0.4), ("alone",), 0.0, 0.05,
+    ),
+    check(
+        f"{FALSE} right in half of the cases", "100 items on two levels, 1 rater",
+        right_or_wrong(100, 0.5), USABLE, 0.0, 0.05, PASS,
+    ),
+    check(
+        "Corrected, for a judge that is right in 80 %", "120 items on two levels, 1 rater",
+        right_or_wrong(120, 0.8), ("corrected",), 0.8, 1.0, PASS,
     ),
     check("Alone, for a judge like a rater", "300 items, 3 raters", like_a_rater(300), ("alone",), 0.8, 1.0),
     check(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, structs
 
 from ..records import Estimate
-from .arrays import Interval, Numbers, make_estimate, no_interval, t_quantile, undefined
+from .arrays import Interval, Numbers, floats, make_estimate, no_interval, t_quantile, undefined
 from .correlation_levels import Pairs, cannot_resample, cautions_of, pairs, tables, unit_of
 from .means import mean_interval
 from .resample import Resample, generator
@@ -249,7 +249,9 @@ def soft_pairwise_accuracy(
     first, second = np.triu_indices(n, 1)
     of_judge, of_people = (np.nan_to_num(side[:, first] - side[:, second]) for side in (x, y))
     if probabilities is not None:
-        drawn, _ = tables(pairs(probabilities, human, groups, systems))
+        # An input on which the judge failed has no place in the other tables either.
+        of_answered = np.where(np.isnan(floats(judge)), np.nan, floats(probabilities))
+        drawn, _ = tables(pairs(of_answered.tolist(), human, groups, systems))
         weights = np.nan_to_num(1 / (drawn[:, first] * drawn[:, second]))
         of_judge, of_people = of_judge * weights, of_people * weights
     shared = (~np.isnan(x[:, first] - x[:, second])).sum(axis=0)

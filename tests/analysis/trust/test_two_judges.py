@@ -284,6 +284,25 @@ def test_soft_pairwise_accuracy_takes_two_systems_on_two_inputs(groups: list[int
     assert accuracy.reason
 
 
+def test_soft_pairwise_accuracy_weights_items_also_where_the_judge_failed_on_whole_inputs() -> None:
+    rng = np.random.default_rng(4)
+    human, groups, systems = rng.normal(size=60), np.repeat(np.arange(20), 3), np.tile(np.arange(3), 20)
+    failed = (groups % 5 == 0) | (rng.random(60) < 0.2)
+    chances = np.where(human > 0, 0.9, 0.45)
+    kept = np.flatnonzero(~failed)
+
+    def accuracy(rows: Any) -> Any:
+        judge = [None if failed[row] else float(human[row] + systems[row] / 3) for row in rows]
+        return soft_pairwise_accuracy(
+            judge, human[rows].tolist(), groups[rows].tolist(), systems[rows].tolist(),
+            probabilities=chances[rows].tolist(),
+        )  # fmt: skip
+
+    whole, answered = accuracy(np.arange(60)), accuracy(kept)
+    assert whole.value is not None
+    assert (whole.value, whole.low, whole.high) == (answered.value, answered.low, answered.high)
+
+
 def test_python_takes_a_second_run_and_a_check_of_the_reader(folder: Path, tmp_path: Path) -> None:
     import adjudge as library
     from adjudge.engine import Progress, Run

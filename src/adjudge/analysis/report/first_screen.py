@@ -336,7 +336,7 @@ def _answer(
         kind=kind,
         scale=scale,
         recommendation=card.recommendation,
-        verdict=verdict_sentence(name_of_judge(card), criterion, use),
+        verdict=verdict_of(card, name_of_judge(card)),
         lead=leaders_sentence(card) or lead,
         systems=systems,
         card=card_name,

@@ -7,19 +7,14 @@ judge card shows it; `docs/trust.md` has the rules in words.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 
 from msgspec import structs
 
-from ...stats.means import ALL_SAME, SAME_MEANS
 from ..labels.by_system import limits_of
 from ..labels.labelled import LabelledTable, numbers
 from .card import BestConstant, Card, CriterionCard, Recommendation, Use
+from .mean_error import TOLERANCE, is_mean_near
 from .words.recommendation import FROM_STORE, next_step, no_labels_step, reason_of
-
-TOLERANCE = 0.05
-"""The share of the scale within which the bias of a judge that is used alone has to lie."""
-
 
 ENOUGH_LABELS = 100
 """With so many independent labelled items, a judge that is not shown to beat the best constant is not
@@ -79,7 +74,7 @@ def use_of(card: CriterionCard) -> Use:
         return "no"
     if n_compared < FEWEST_ITEMS:
         return "unknown"
-    if card.verdict.answer == "yes" and has_small_bias(card):
+    if card.verdict.answer == "yes" and is_mean_near(card):
         return "alone"
     is_shown = beats_constant(card)
     if is_shown:
@@ -96,40 +91,17 @@ def gives_one_answer(card: CriterionCard) -> bool:
     return n_answers >= FEWEST_ITEMS and is_same
 
 
-def has_small_bias(card: CriterionCard) -> bool:
-    """Whether the interval of the bias lies within the tolerance; choices have no bias in points."""
-    if card.kind == "choices":
-        return True
-    ends = _ends_of_bias(card)
-    return card.tolerance is not None and ends is not None and max(map(abs, ends)) <= card.tolerance
-
-
-def _ends_of_bias(card: CriterionCard) -> Iterable[float] | None:
-    """The interval of the bias. Where all labelled items have the same bias, one that is larger by the whole
-    scale may be among the others with the share that n items are still likely to miss.
-    """
-    bias, constant = card.bias, card.constant
-    if bias.value is None or card.tolerance is None:
-        return None
-    if bias.low is not None and bias.high is not None:
-        return bias.low, bias.high
-    if bias.reason not in (ALL_SAME, SAME_MEANS) or constant is None:
-        return None
-    missed = (1 - 0.025 ** (1 / constant.n_units)) * card.tolerance / TOLERANCE
-    return bias.value - missed, bias.value + missed
-
-
 def beats_constant(card: CriterionCard) -> bool | None:
-    """Whether the judge, once labels have removed its mean bias, agrees better with people than the best
-    constant; none where the labels are too few to say.
+    """Whether the judge agrees better with people than the best constant, as it stands or once labels have
+    removed its mean bias; none where the labels are too few to say.
 
     On another scale than the labels only the order of the items can agree, which a constant answer does not
     have.
     """
     if card.constant is None:
         return _is_above_zero(card)
-    lead = card.constant.corrected
-    if lead.low is not None and lead.low > 0:
+    leads = card.constant.lead, card.constant.corrected
+    if any(lead.low is not None and lead.low > 0 for lead in leads):
         return True
     return False if _is_decided(card.constant) else None
 

@@ -137,7 +137,7 @@ def name_of_judge(card: CriterionCard) -> str:
 def verdict_lines(card: CriterionCard) -> tuple[str, ...]:
     """The verdict with its reason, which system leads, and the next step."""
     found = card.recommendation
-    verdict = verdict_sentence(name_of_judge(card), card.criterion, found.use)
+    verdict = verdict_of(card, name_of_judge(card))
     lead = leaders_sentence(card)
     return f"{verdict} {found.reason}{' ' + lead if lead else ''}", f"Next: {found.next}"
 

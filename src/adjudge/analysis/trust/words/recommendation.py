@@ -8,6 +8,7 @@ import shlex
 from ....records import Estimate
 from ....words import count, interval, number, percent, share
 from ..card import CriterionCard, Use
+from ..mean_error import is_bias_small
 from .sentences import agreement_of, leniency, of_systems
 
 FIRST_LABELS = 50
@@ -23,19 +24,37 @@ NOT_BETTER = "it is not shown to do better than a constant answer"
 FROM_STORE = "--labels store"
 
 
-def verdict_sentence(judge: str, criterion: str, use: Use) -> str:
-    """The answer that a reader repeats: may this judge be used for this criterion?
+_WITH_LABELS = {
+    "means": "with means corrected by human labels",
+    "win rates": "with win rates corrected by human labels",
+    "classes": "beside human labels, which say how often each of its answers is right",
+}
+
+
+def verdict_sentence(judge: str, criterion: str, use: Use, given: str = "means") -> str:
+    """The answer that a reader repeats: may this judge be used for this criterion? `given` is what its
+    answers make.
 
     The alias `judge`, which `adjudge init` writes, needs an article.
     """
     judge = "the judge" if judge == "judge" else judge
     sentences = {
         "alone": f"Use {judge} alone for {criterion}.",
-        "corrected": f"Use {judge} for {criterion} only with means corrected by human labels.",
+        "corrected": f"Use {judge} for {criterion} only {_WITH_LABELS[given]}.",
         "no": f"Do not use {judge} alone for {criterion}.",
         "unknown": f"It is not known whether {judge} can be used for {criterion}.",
     }
     return sentences[use]
+
+
+def given_by(card: CriterionCard) -> str:
+    """What the answers of a card make: means, win rates, or neither."""
+    return "means" if card.kind == "scores" else "classes" if card.is_nominal else "win rates"
+
+
+def verdict_of(card: CriterionCard, judge: str) -> str:
+    """The verdict sentence of a card."""
+    return verdict_sentence(judge, card.criterion, card.recommendation.use, given_by(card))
 
 
 def reason_of(card: CriterionCard, use: Use) -> str:
@@ -82,6 +101,8 @@ def _bias_parts(card: CriterionCard, use: Use) -> list[str]:
     bias, parts = card.bias, _rater_parts(card)
     if bias.low is not None and bias.high is not None and not bias.low <= 0 <= bias.high:
         return [*parts, f"it {leniency(bias, card.scale)}{of_systems(bias).partition(':')[0]}"]
+    if card.verdict.answer == "yes" and is_bias_small(card):
+        return ["the items on which it failed may move its mean by more than 5 % of the scale"]
     if card.verdict.answer == "yes":
         return [f"its bias is not shown to be within 5 % of the scale (judge − people {interval(bias)})"]
     return parts
@@ -90,7 +111,10 @@ def _bias_parts(card: CriterionCard, use: Use) -> list[str]:
 def _rater_parts(card: CriterionCard) -> list[str]:
     """Why the judge is not shown to do as well as a human rater, where its numbers alone do not say it."""
     if card.verdict.answer == "not shown":
-        return ["it is not shown to do as well as a human rater"]
+        # Its order may be as good as a rater's, and it may beat the constant by another measure.
+        if "loses" in card.verdict.reasons:
+            return ["its answers are not shown to be as close to people's as a human rater's"]
+        return ["it is not shown that it can replace a human rater"]
     if card.verdict.answer == "undefined":
         few = "one rater is" if len(card.raters) < 2 else f"{count(card.n_labelled, 'labelled item')} are"
         return [f"{few} too few to compare it with a human rater"]
@@ -152,7 +176,10 @@ def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
         step = "Check it again when judge, prompt or items change"
         return f"{step}: adjudge drift {run} --refresh" if run else f"{step}."
     if use == "corrected":
-        step = "Report the corrected means, not those of the judge"
+        if card.is_nominal:
+            step = "Report how often each of its answers is right beside their shares"
+            return f"{step}: adjudge trust {run} {FROM_STORE} --full" if run else f"{step}."
+        step = f"Report the corrected {given_by(card)}, not those of the judge"
         gate = gate_command_of(card, run) if run else ""
         return f"{step}; with a threshold of your own, this decides by them: {gate}" if gate else f"{step}."
     if use == "no":

@@ -135,7 +135,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
         return Sentence(text, source)
     if top is None or top.value is None or top.judge.value is None:
         if not is_shown:
-            text = f"{chance.format(numbers=numbers)}; {n}. Do not rely on this judge yet."
+            text = f"{chance.format(numbers=numbers)}; {n}."
             return Sentence(text, source)
         why = top.reason if top is not None else "there is one rater"
         return Sentence(
@@ -145,7 +145,7 @@ def agreement_sentence(card: CriterionCard) -> Sentence:
         raters = "With one rater left out at a time" if card.kind == "scores" else "With single raters"
         text = (
             f"{chance.format(numbers=numbers)}; {n}. {raters}: "
-            f"{interval(top.judge)}, {_compared_with_a_rater(top)}. Do not rely on this judge yet."
+            f"{interval(top.judge)}, {_compared_with_a_rater(top)}."
         )
         return Sentence(text, f"{source}. Human rater: {top.method}")
     # The same comparison for judge and rater: with the others, or with single raters.
