@@ -30,7 +30,7 @@ from ..trust.words.first_screen import (
     verdict_of_all,
     worst_of,
 )
-from ..trust.words.recommendation import no_labels_step, verdict_sentence
+from ..trust.words.recommendation import no_labels_step, verdict_of_card, verdict_sentence
 from ..trust.words.sentences import agreement_of
 from .screen_warnings import ScreenWarning, screen_warnings
 from .summary import Summary
@@ -325,7 +325,6 @@ def _answer(
             best=(line.best or "") if line is not None else "", is_lead=line is not None and not line.tied,
         )  # fmt: skip
     judge, people = agreement_of(card)
-    use = card.recommendation.use
     is_ranked = line is not None and line.best is not None and any(system.corrected for system in systems)
     leaders = corrected_leaders(card) if is_ranked else ()
     best = leaders[0] if leaders else (line.best or "") if line is not None else ""
@@ -336,7 +335,7 @@ def _answer(
         kind=kind,
         scale=scale,
         recommendation=card.recommendation,
-        verdict=verdict_of(card, name_of_judge(card)),
+        verdict=verdict_of_card(card, name_of_judge(card)),
         lead=leaders_sentence(card) or lead,
         systems=systems,
         card=card_name,

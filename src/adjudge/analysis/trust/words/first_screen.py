@@ -18,7 +18,7 @@ from ..corrected_leaders import corrected_gap, corrected_leaders
 from .agreement import agreement_by_sections
 from .baseline import not_beaten
 from .plan import plan_section
-from .recommendation import verdict_sentence
+from .recommendation import verdict_of_card
 from .sentences import agreement_of
 from .stop import stop_section
 
@@ -137,7 +137,7 @@ def name_of_judge(card: CriterionCard) -> str:
 def verdict_lines(card: CriterionCard) -> tuple[str, ...]:
     """The verdict with its reason, which system leads, and the next step."""
     found = card.recommendation
-    verdict = verdict_of(card, name_of_judge(card))
+    verdict = verdict_of_card(card, name_of_judge(card))
     lead = leaders_sentence(card)
     return f"{verdict} {found.reason}{' ' + lead if lead else ''}", f"Next: {found.next}"
 

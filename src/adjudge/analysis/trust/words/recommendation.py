@@ -52,7 +52,7 @@ def given_by(card: CriterionCard) -> str:
     return "means" if card.kind == "scores" else "classes" if card.is_nominal else "win rates"
 
 
-def verdict_of(card: CriterionCard, judge: str) -> str:
+def verdict_of_card(card: CriterionCard, judge: str) -> str:
     """The verdict sentence of a card."""
     return verdict_sentence(judge, card.criterion, card.recommendation.use, given_by(card))
 
