@@ -129,6 +129,14 @@ def imported_packages(module: Module) -> set[str]:
     return names
 
 
+def test_the_design_lists_the_layers_with_every_folder() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("## Layers")[2]
+    listed = [set(re.findall(r"\w+", line)[1:]) for line in text.split("```")[1].strip().splitlines()]
+    folders = [{name for name in names if (PACKAGE / name).is_dir()} for names in LAYERS]
+    assert [shown & names for shown, names in zip(listed, LAYERS, strict=True)] == listed
+    assert [names - shown for shown, names in zip(listed, folders, strict=True)] == [set()] * len(LAYERS)
+
+
 def test_a_module_imports_only_from_layers_above_its_own() -> None:
     upward = [
         f"{path}: {part_of(path)} must not import {name}"
