@@ -25,6 +25,7 @@ from adjudge.web.labelling.session import Session
 from adjudge.web.routes import build_app
 from adjudge.web.security import Secrets
 from adjudge.web.server import HOST, address
+from clock import until
 from running import started
 
 CHROMIUM = os.environ.get("ADJUDGE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -91,6 +92,26 @@ class Watched:
         ran = self.page.evaluate("[window.canary, document.title === 'owned']")
         assert ran == [None, False], f"a script ran on {where or self.page.url}"
         assert self.problems == [], f"on {where or self.page.url}"
+
+    def open_whole(self, address: str) -> Any:
+        """Go to a page and wait until it is whole: one that is being made shows a placeholder first, which
+        has none of the faults that a test looks for.
+        """
+        answers: list[Any] = []
+
+        def is_whole() -> bool:
+            answers.append(self.page.goto(address))
+            return self.page.locator("[data-live]").count() == 0
+
+        until(is_whole, f"the whole page {address}")
+        return answers[-1]
+
+    def wait_for_scripts(self, selector: str) -> None:
+        """Wait for a page that a script leads to, and then for its own scripts: an element can be there
+        before any key that is pressed on it is heard.
+        """
+        self.page.wait_for_selector(selector)
+        self.page.wait_for_load_state("load")
 
     def open_by_key(self, key: str) -> None:
         """Press a key that opens another page, and wait until that page and its scripts are ready: an element

@@ -228,5 +228,7 @@ def test_axe_finds_nothing(home: str, report: str, watch: Callable[..., Any], wi
     live = opened(home, watch, width=width, theme=theme)
     assert live.axe() == []
     live.check()
+    live.page.evaluate("document.querySelector('main').append(document.createElement('img'))")
+    assert [one.partition(" ")[0] for one in live.axe()] == ["image-alt"], "axe finds what is there"
     file = watch(report, width=width, theme=theme)
     assert file.n_too_wide() <= 0

@@ -188,7 +188,7 @@ def test_no_page_of_the_viewer_acts_on_what_it_shows_on_a_screen_or_a_phone(
         watched = watch(url)
         home = f"http://{urlsplit(url).netloc}"
         for address in addresses(RUN):
-            watched.page.goto(home + address)
+            watched.open_whole(home + address)
             settle(watched, address)
             for width, height in ((1440, 900), (390, 844)):
                 watched.page.set_viewport_size({"width": width, "height": height})
@@ -252,7 +252,7 @@ def test_no_page_of_a_shared_server_acts_on_what_it_shows_to_an_invited_rater(
         link = next(line.split()[-1] for line in process.stdout if "/invited#" in line)
         watched = watch(link, width=390, height=844)
         page = watched.page
-        page.wait_for_selector("[data-item]")
+        watched.wait_for_scripts("[data-item]")
         for number in range(len(payloads())):
             settle(watched, f"item {number}")
             page.evaluate("document.querySelector('main').dataset.seen = 'yes'")

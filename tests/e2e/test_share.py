@@ -96,7 +96,7 @@ def test_an_invited_rater_labels_by_keyboard_and_sees_nothing_else(
     with sharing("annotate", "secret-run", "--rater", rater, "--store", store) as (link,):
         watched = watch(link, width=width, theme=theme)
         page = watched.page
-        page.wait_for_selector("[data-item]")
+        watched.wait_for_scripts("[data-item]")
         assert "#" not in page.url
         assert page.title() == "Label"
         for _ in range(N):
@@ -121,7 +121,7 @@ def test_a_link_that_is_revoked_while_the_page_is_open_says_so(
     with sharing("annotate", "secret-run", "--rater", "ann", "--store", store) as (link,):
         watched = watch(link)
         page = watched.page
-        page.wait_for_selector("[data-item]")
+        watched.wait_for_scripts("[data-item]")
         press(page, "2")
         with started("annotate", "secret-run", "--revoke", "ann", "--store", store) as process:
             assert process.wait() == 0
@@ -142,10 +142,10 @@ def test_a_guest_reads_by_keyboard_and_is_offered_nothing_to_change(
     with sharing("view", "--guest", "carol", "--store", store) as (link,):
         watched = watch(link)
         page = watched.page
-        page.wait_for_selector("table.runs")
+        watched.wait_for_scripts("table.runs")
         page.keyboard.press("j")
-        page.keyboard.press("Enter")
-        page.wait_for_selector(".tabs")
+        watched.open_by_key("Enter")
+        assert page.locator(".tabs").count() == 1
         page.goto(f"{watched.home}/item?run=secret-run&n=0")
         assert page.query_selector("form[data-save]") is None
         assert "invited to read" in page.text_content("main")
