@@ -127,6 +127,39 @@ def test_the_map_of_choices_does_not_say_that_an_answer_is_higher(store: Path) -
     assert "the judge is higher" not in report.read_text(encoding="utf-8")
 
 
+def test_the_map_and_the_sentence_below_it_count_the_same_items(store: Path, tmp_path: Path) -> None:
+    """Labelled items on which the judge failed are in neither, and are said apart."""
+    items = store.with_name("items.jsonl")
+    texts = [
+        {"item": f"{system}{k}", "text": f"[RESULT] {3 + k % 2}" if k < 9 else "I cannot say."}
+        for system in ("low", "high", "unlabelled")
+        for k in range(12)
+    ]
+    made = adjudge(
+        "run", items, *DIRECT, "-m", f"replay:{write_rows(tmp_path / 'some.jsonl', texts)}", "--run", "some",
+        "--reask", "0", "--store", store,
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    with open_store(store) as opened:
+        labels = [
+            Label(f"{system}{k}", "tact", rater, float(value + k % 2))
+            for system, value in (("low", 1), ("high", 3))
+            for k in range(12)
+            for rater in ("ann", "ben")
+        ]
+        opened.put_labels(labels, opened.run("some"))
+        view = tabulate(opened, opened.run("some"))
+        known = estimates_of(opened, view, summarise(view))
+    screen = screen_of(store, "some")
+    shown = screen_view(screen, known.of_run).panels[0].map
+    assert shown is not None
+    cells = [cell.text for row in shown.table.rows for cell in row.cells if not cell.is_name and cell.text]
+    n_shown = sum(map(int, cells)) // (2 if shown.counted == "Ratings" else 1)
+    assert n_shown == 18
+    assert "; 18 labelled items, 6 more without an answer of the judge." in shown.agreement
+    assert "24 labelled" not in screen.reason
+
+
 def warnings_about(screen: FirstScreen, words: Sequence[str]) -> list[str]:
     return [one.text for one in screen.warnings if any(word in one.text for word in words)]
 

@@ -108,6 +108,11 @@ def _bias_parts(card: CriterionCard, use: Use) -> list[str]:
     return parts
 
 
+def _n_compared(card: CriterionCard) -> int:
+    """Labelled items that the judge answered: those that every number of the agreement is about."""
+    return card.n_labelled - card.n_failed
+
+
 def _rater_parts(card: CriterionCard) -> list[str]:
     """Why the judge is not shown to do as well as a human rater, where its numbers alone do not say it."""
     if card.verdict.answer == "not shown":
@@ -116,7 +121,7 @@ def _rater_parts(card: CriterionCard) -> list[str]:
             return ["its answers are not shown to be as close to people's as a human rater's"]
         return ["it is not shown that it can replace a human rater"]
     if card.verdict.answer == "undefined":
-        few = "one rater is" if len(card.raters) < 2 else f"{count(card.n_labelled, 'labelled item')} are"
+        few = "one rater is" if len(card.raters) < 2 else f"{count(_n_compared(card), 'labelled item')} are"
         return [f"{few} too few to compare it with a human rater"]
     return []
 
@@ -125,12 +130,11 @@ def _constant_parts(card: CriterionCard, use: Use) -> list[str]:
     """The best constant answer, where it decides whether the judge is usable at all."""
     constant, mode = card.constant, card.quality.spread
     if use == "unknown":
-        verb = "is" if card.n_labelled == 1 else "are"
+        n_compared = _n_compared(card)
+        verb = "is" if n_compared == 1 else "are"
         n_units = None if constant is None else constant.n_units
-        groups = (
-            f" in {count(n_units, 'group')}" if n_units and n_units < card.n_labelled - card.n_failed else ""
-        )
-        return [f"{count(card.n_labelled, 'labelled item')}{groups} {verb} too few to decide"]
+        groups = f" in {count(n_units, 'group')}" if n_units and n_units < n_compared else ""
+        return [f"{count(n_compared, 'labelled item')}{groups} {verb} too few to decide"]
     if use == "alone" or constant is None:
         return []
     n_answers = card.quality.n - card.quality.n_failed
@@ -187,7 +191,7 @@ def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
         return f"{step}: adjudge view {run}" if run else f"{step}."
     n_units = card.constant.n_units if card.constant is not None else card.n_labelled
     n_more = max(20, n_enough - n_units)
-    where = " of other groups" if n_units < card.n_labelled - card.n_failed else ""
+    where = " of other groups" if n_units < _n_compared(card) else ""
     if card.n_labelled + n_more > card.n_items:
         return f"Judge and label {n_more} more items{where}."
     command = f": adjudge annotate {run} -n {card.n_labelled + n_more}" if run else "."
