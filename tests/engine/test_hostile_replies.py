@@ -80,6 +80,47 @@ def test_a_reply_that_was_cut_off_is_read_with_more_room(items: Path, store: Pat
     assert [row["score"] for row in rows] == [score_of(k) for k in range(1, 6)]
 
 
+@pytest.mark.parametrize("limit", ["60", None])
+def test_more_room_asks_again_for_stored_replies_that_were_cut_off_and_for_no_other(
+    items: Path, store: Path, limit: str | None
+) -> None:
+    """A first run without --more-room leaves 3 of 5 cut off; the next one asks these, once."""
+
+    def judge(request: Request) -> Answer:
+        if number_in(request) <= 2 or request.json.get("max_tokens", 60) > 60:
+            return by_number(request)
+        return chat("Feedback: it could be [RESULT] 1 or", finish="length")
+
+    given = ("--store", store, "--no-reask", *(("--max-tokens", limit) if limit else ()))
+    with FakeServer(judge) as server:
+        run = ("run", items, *DIRECT, "-m", model_at(server), *given)
+        assert adjudge(*run, "--run", "short").code == 0
+        assert server.n_requests == 5
+        first = adjudge("export", "short", "--store", store).out
+        for _ in range(2):
+            assert adjudge(*run, "--run", "long", "--more-room").code == 0
+            assert server.n_requests == 8
+        assert adjudge(*run, "--run", "short").code == 0
+        assert adjudge(*run, "--run", "longer", "--more-room", "--limit", "4").code == 0
+        assert server.n_requests == 8
+    assert adjudge("export", "short", "--store", store).out == first
+    rows = adjudge("export", "long", "--store", store).rows
+    assert [row["score"] for row in rows] == [score_of(k) for k in range(1, 6)]
+    assert adjudge("doctor", "--store", store).code == 0
+
+
+def test_more_room_does_not_ask_again_what_it_has_asked(items: Path, store: Path) -> None:
+    with FakeServer(default=chat("Good. [RESULT] 1", finish="length")) as server:
+        judge = ("-m", model_at(server), "--store", store, "--max-tokens", "60", "--no-reask")
+        adjudge("run", items, *DIRECT, *judge, "--run", "short")
+        assert server.n_requests == 5
+        adjudge("run", items, *DIRECT, *judge, "--run", "long", "--more-room")
+        assert server.n_requests == 10
+        adjudge("run", items, *DIRECT, *judge, "--run", "longer", "--more-room", "--limit", "4")
+        assert server.n_requests == 10
+    assert statuses(store) == {"truncated": 4}
+
+
 def test_a_cut_reply_whose_answer_is_complete_is_read_and_not_asked_again(items: Path, store: Path) -> None:
     with FakeServer(default=chat("[RESULT] 4\nThe response is", finish="length")) as server:
         adjudge("run", items, *DIRECT, "-m", model_at(server), "--store", store, "--max-tokens", "60")

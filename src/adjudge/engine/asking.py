@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from msgspec import structs
+
 from ..errors import AdjudgeError
+from ..models.more_room import was_retried
 from ..models.remote import RemoteModel
 from ..records import Call, Reply, ReplyError
 from ..store import RunRow, Store
-from .call_keys import stored_reply
+from .call_keys import stored_reply, with_more_room
 from .plan import Plan, PlannedCall
 from .progress import Progress
 from .reask_prompt import reask_call
@@ -17,6 +20,18 @@ from .spending import Spending
 
 Conversation = list[tuple[Call, Reply]]
 """A call with its reply, and the follow-up questions with theirs."""
+
+
+def needs_more_room(planned: PlannedCall, stored: Reply) -> bool:
+    """Whether a stored reply was cut off before its answer, at a limit that the user allows to raise."""
+    if not isinstance(planned.model, RemoteModel) or was_retried(stored, planned.params):
+        return False
+    return planned.model.is_cut_off(stored, planned.params)
+
+
+def stored_for_nothing(stored: Reply) -> Reply:
+    """A reply that is asked for again, without the tokens and the cost: the run that has it counts them."""
+    return structs.replace(stored, tokens_in=0, tokens_out=0, cost_usd=0.0)
 
 
 class Asking:
@@ -38,7 +53,7 @@ class Asking:
     async def ask(self, planned: PlannedCall, call: Call, paid: Reply | None = None) -> Reply | None:
         """The reply to a call that is ours to make; none where the run was stopped before its turn came.
 
-        `paid` is a reply from a batch that was cut off before its answer.
+        `paid` is a reply from a batch or another run that was cut off before its answer.
         """
         if not await self._may_ask():
             await self._store.release([call.key])
@@ -76,7 +91,11 @@ class Asking:
         """The reply to a call, asked where none is stored, and stored as one of an item's calls; none where
         the run was stopped before.
         """
-        reply = stored or await self.ask(planned, call)
+        paid = None
+        if stored is not None and needs_more_room(planned, stored):
+            call, paid = with_more_room(call), stored_for_nothing(stored)
+            stored = await stored_reply(self._store, call)
+        reply = stored or await self.ask(planned, call, paid)
         if reply is not None:
             await self._store.put(self._run, seq, index, call, None if stored is reply else reply, None)
         return reply

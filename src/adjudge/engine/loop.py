@@ -28,9 +28,9 @@ from ..steps.prompts import StepPrompt
 from ..store import BatchLine, BatchRow, Claim, RunRow, Store
 from ..store.call_index import StepPlace, reask_index, step_index
 from ..words import price
-from .asking import Asking, Conversation
+from .asking import Asking, Conversation, needs_more_room, stored_for_nothing
 from .batching import Batches
-from .call_keys import stored_reply
+from .call_keys import stored_reply, with_more_room
 from .calls import Prompts, call_for, combine_call, step_call
 from .plan import Plan, PlannedCall
 from .progress import Progress
@@ -356,6 +356,14 @@ class Loop:
         await self._read(item_call, reply, is_stored=False)
 
     async def _read_stored(self, item_call: ItemCall, reply: Reply, line: BatchLine | None) -> None:
+        if needs_more_room(item_call.planned, reply):
+            item_call = item_call._replace(call=with_more_room(item_call.call))
+            larger = await stored_reply(self._store, item_call.call)
+            if larger is None:
+                self._in_flight.add(item_call.call.key)
+                await self._ask(item_call, stored_for_nothing(reply))
+                return
+            reply = larger
         if line is None:
             self.progress.cached += 1
         elif line.flags:

@@ -25,6 +25,12 @@ def larger_limit(reply: Reply, params: Parameters, max_tokens: int | None) -> in
     return max(limit * _FACTOR, _LEAST)
 
 
+def was_retried(reply: Reply, params: Parameters) -> bool:
+    """Whether a reply that is stored was retried already: it is longer than the limit that it first had."""
+    limit = params.max_tokens
+    return reply.tokens_out >= _LEAST if limit is None else reply.tokens_out > limit
+
+
 def with_cut_off(reply: Reply, cut_off: Reply) -> Reply:
     """The reply with the tokens and cost of the one before it, which was cut off."""
     cost, earlier = reply.cost_usd, cut_off.cost_usd
