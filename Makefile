@@ -45,7 +45,7 @@ $(VENV)/ray: $(VENV)/installed
 proof: $(VENV)/oracles $(VENV)/local $(VENV)/ray ## the slow proofs: kills, large replays, coverage of intervals
 	$(BIN)/python -m pytest -m "slow and not embedded and not rate" -n 2
 	$(BIN)/python -m pytest -m rate -n 0
-	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -m "not slow and not embedded" $$(grep -rl "^@given" tests)
+	ADJUDGE_THOROUGH=1 $(BIN)/python -m pytest -m "hypothesis and not slow and not embedded"
 
 # The browser is Debian's own; playwright only drives it and downloads none.
 e2e: $(VENV)/installed ## the pages in a real browser
