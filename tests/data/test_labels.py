@@ -101,6 +101,33 @@ def test_an_empty_cell_in_the_first_row_is_no_missing_column(tmp_path: Path) -> 
         read_labels(write(tmp_path, "item,criterion,rater,value\n1,tact,,4\n2,tact,ann,4\n"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item, criterion, rater, value\n1, tact, ann, 4\n2, tact, ann, 5\n",
+        "item;criterion;rater;value\n1;tact;ann;4\n2;tact;ann;5\n",
+        "value,rater,criterion,note,item\n4,ann ,tact ,,1\n5,ann,tact,,2\n",
+        "\ufeffitem,criterion,rater,value\r\n1,tact,ann,4\r\n2,tact,ann,5\r\n",
+    ],
+)
+def test_a_table_is_read_as_people_write_it(tmp_path: Path, text: str) -> None:
+    plain = read_labels(write(tmp_path, "item,criterion,rater,value\n1,tact,ann,4\n2,tact,ann,5\n"))
+    assert read_labels(write(tmp_path, text, "other.csv")).labels == plain.labels
+
+
+def test_a_column_that_is_empty_in_every_row_is_as_if_it_were_missing(tmp_path: Path) -> None:
+    empty = read_labels(write(tmp_path, "item,criterion,rater,value\n1,,,4\n2,,,5\n"))
+    missing = read_labels(write(tmp_path, "item,value\n1,4\n2,5\n", "short.csv"))
+    assert empty.labels == missing.labels
+
+
+def test_a_space_that_belongs_to_the_text_stays(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("id,task,response\n1, a, b\n", encoding="utf-8")
+    (item,) = ItemFile(path)
+    assert dict(item.fields) == {"task": " a", "response": " b"}
+
+
 def test_a_conversation_in_json_has_the_hash_of_its_item(tmp_path: Path) -> None:
     text = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]'
     (tmp_path / "items.jsonl").write_text(json.dumps({"id": "q", "conversation": text}))

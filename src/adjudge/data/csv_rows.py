@@ -15,19 +15,25 @@ from .formulas import is_written_by_us, unguarded
 from .json_rows import FIELD_LIMIT, Report, Row, refuse_long_fields
 
 
-def csv_rows(path: Path, report: Report, delimiter: str) -> Iterator[tuple[int, Row]]:
+def csv_rows(
+    path: Path, report: Report, delimiter: str, *, is_spaced: bool = False
+) -> Iterator[tuple[int, Row]]:
     """The rows below the header with the lines at which they start.
 
-    An empty cell is an absent field; an empty line is no row.
+    An empty cell is an absent field; an empty line is no row. Where the header has a space behind every
+    separator (`item, rater, value`), the spaces behind those of the rows belong to no cell either.
     """
     # The limit is global to the process, so it is only ever raised. It also bounds the cell that an
     # unclosed quote makes.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
     source = _TextLines(path)
-    reader = csv.reader(source, delimiter=delimiter, strict=True)
+    reader = csv.reader(source, delimiter=delimiter, strict=True, skipinitialspace=is_spaced)
     header = _header(path, source, reader)
     if delimiter == "," and len(header) == 1 and (other := _other_delimiter(header[0])):
         yield from csv_rows(path, report, other)
+        return
+    if not is_spaced and len(header) > 1 and all(name.startswith(" ") for name in header[1:]):
+        yield from csv_rows(path, report, delimiter, is_spaced=True)
         return
     has_guards = is_written_by_us(header)
     n_blank = 0

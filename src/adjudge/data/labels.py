@@ -164,8 +164,8 @@ def _label(row: Row, row_number: int, problems: Problems, classes: Mapping[str, 
         return None
     return Label(
         item=str(texts["item"]),
-        criterion=str(texts["criterion"]).removeprefix(_NO_CRITERION),
-        rater=str(texts["rater"]),
+        criterion=str(texts["criterion"]).removeprefix(_NO_CRITERION).strip(),
+        rater=str(texts["rater"]).strip(),
         value=named if named is not None else number if number is not None else str(value),
         subject=cast("Subject | None", subject),
         probability=inclusion,

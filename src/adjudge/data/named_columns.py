@@ -34,16 +34,17 @@ def named_rows(
     *,
     has_map: bool = True,
 ) -> Iterator[tuple[int, Row]]:
-    """The rows; a missing column is reported once, for the whole file, or has its default in every row.
+    """The rows; a missing column is reported once, for the whole file, or has its default in every row. A
+    column without a single value is missing.
 
     Without `has_map`, the command that reads them has no --map, and a column can only be renamed.
-    An empty CSV cell leaves no key in its row, so one row is not enough to find the columns.
     """
     try:
         rows = _renamed_rows(table, problems, renames or {})
         first = list(islice(rows, _ROWS_FOR_COLUMNS))
         columns = dict.fromkeys(key for _, row in first for key in row)
-        absent = [name for name in needed if name not in columns and first]
+        empty = {name for name in defaults if all(_is_blank(row.get(name)) for _, row in first)}
+        absent = [name for name in needed if (name not in columns or name in empty) and first]
         # A column with a similar name is more likely misspelt than another thing.
         missing = [
             name
@@ -55,11 +56,19 @@ def named_rows(
             return
         filled = {name: defaults[name] for name in absent if name in defaults}
         for row_number, row in chain(first, rows):
-            yield row_number, row | filled if filled else row
+            yield row_number, _with_defaults(row, filled) if filled else row
     except BrokenFileError as broken:
         if not problems:
             raise
         problems.add(0, broken.problem)
+
+
+def _is_blank(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _with_defaults(row: Row, defaults: Mapping[str, str]) -> Row:
+    return row | {name: text for name, text in defaults.items() if _is_blank(row.get(name))}
 
 
 def _renamed_rows(table: Table, problems: Problems, renames: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
