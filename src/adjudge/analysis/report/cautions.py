@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...records import Estimate
@@ -378,12 +379,14 @@ def _cut_conversations(summary: Summary) -> Iterator[Caution]:
 
 def _injections(summary: Summary) -> Iterator[Caution]:
     changes: list[tuple[float, str]] = []
-    n_flagged = 0
+    flagged: Counter[str] = Counter()
     for system, cells in summary.systems.items():
         for criterion, cell in cells.items():
-            n_flagged += cell.n_flagged
+            flagged[criterion] += cell.n_flagged
             if cell.without_flagged is not None:
-                changes.append(_change(system, criterion, cell, cell.without_flagged))
+                changes.append(_change(system, short_name(criterion), cell, cell.without_flagged))
+    # The same text has a score, and its flag, on every criterion.
+    n_flagged = max(flagged.values(), default=0)
     if n_flagged:
         largest = [text for _, text in sorted(changes, key=lambda change: -change[0])]
         yield Caution(

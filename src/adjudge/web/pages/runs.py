@@ -110,7 +110,10 @@ class AboutRuns:
                 if not self._wanted:
                     self._is_counting = False
                     return
-                name, state = self._in_progress = self._wanted.popitem()
+                # The first of the list is the first that is looked at.
+                name = next(iter(self._wanted))
+                state = self._wanted.pop(name)
+                self._in_progress = (name, state)
             about = self._of_run(name)
             with self._lock:
                 self._known[name] = (state, about)

@@ -55,6 +55,12 @@ class Group(Struct, frozen=True):
     """what the drawer says while it is closed"""
 
 
+def _n_probes(audit: Audit | None) -> str:
+    judges = () if audit is None else audit.judges.values()
+    names = {name for judge in judges for about in judge.criteria.values() for name in about.probes}
+    return count(len(names), "probe")
+
+
 _OF_AUDIT = ("audit", "failures", "readings", "timing")
 """What an audit shows: its probes are no systems, so nothing is ranked; it wrote its injections itself."""
 
@@ -204,7 +210,12 @@ def _groups(
     n = drawer_numbers(summary, card, ranking)
     warnings = (*caution_sections(summary, labels_note), *_label_warnings(answer))
     return (
-        Group("audit", "Every probe", views_of(audit_sections(audit) if audit is not None else ())),
+        Group(
+            "audit",
+            "Every probe",
+            views_of(audit_sections(audit) if audit is not None else ()),
+            number=_n_probes(audit),
+        ),
         Group("cautions", "All warnings", views_of(warnings), number=count(len(answer.warnings), "warning")),
         Group("without", "Without flagged items", views_of(flagged_sections(summary)), number=n.flagged),
         Group(
