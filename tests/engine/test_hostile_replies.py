@@ -225,7 +225,7 @@ def test_as_many_follow_up_questions_are_asked_as_allowed(
     assert Counter(row["how"] for row in rows) == ({"reask": 5} if n_read else {None: 5})
     adjudge("reread", "last", "--store", store)
     assert adjudge("export", "last", "--store", store).rows == rows
-    assert f"{5 * n_asked} re-asks" in adjudge("report", "last", "--full", "--store", store).out
+    assert f"{5 * n_asked} follow-up questions" in adjudge("report", "last", "--full", "--store", store).out
 
 
 @pytest.mark.parametrize("script", ["The answer is good and ", "回答很好，", "답변이 좋고 "])

@@ -433,7 +433,7 @@ def test_a_public_address_is_that_of_a_whole_server(url: str) -> None:
         (("view", "--public-url", "https://a"), "--public-url needs --share"),
         (("view", "--guest", "a"), "--guest needs --share"),
         (("annotate", "--rater", "a", "--rater", "b"), "Only one --rater"),
-        (("annotate", "--share"), "Nobody is invited"),
+        (("annotate", "--share"), "No one is invited"),
         (
             ("annotate", "--share", "--rater", "a", "--tls", "none.pem", "none.key"),
             "there is no file none.pem",

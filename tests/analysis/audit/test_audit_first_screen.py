@@ -6,10 +6,9 @@ import re
 
 from adjudge.analysis.audit.first_screen import audit_answer, audit_screen, fingerprints_of
 from adjudge.analysis.audit.of_scores import audit_scores
-from adjudge.cli.first_screen import MOST_LINES
 from adjudge.data import ProbeScore
 from adjudge.sections import cell_text
-from adjudge.terminal.sections import section_lines
+from adjudge.terminal.sections import MOST_LINES, section_lines
 from adjudge.web.parts.audit_view import audit_views
 
 
