@@ -113,6 +113,20 @@ def test_the_risk_falls_with_the_coverage_where_certainty_is_right() -> None:
     assert values == sorted(values, key=lambda value: -(value or 0.0))
 
 
+@pytest.mark.parametrize(
+    ("levels", "coverages"),
+    [((0.9,), [1.0]), ((0.9, 0.6), [1.0, 0.5]), ((0.9, 0.8, 0.7, 0.6), [1.0, 0.75, 0.5])],
+)
+def test_the_order_of_equally_certain_items_changes_no_risk(
+    levels: tuple[float, ...], coverages: list[float]
+) -> None:
+    p, y = np.array(levels)[np.arange(100) % len(levels)], np.arange(100) < 80
+    order = default_rng(6).permutation(100)
+    found, shuffled = quality(p, y).risk, quality(p[order], y[order]).risk
+    assert [one.coverage for one in found] == coverages
+    assert [one.risk.value for one in found] == pytest.approx([one.risk.value for one in shuffled])
+
+
 def test_few_labels_are_said_and_not_estimated() -> None:
     found = probability_quality([0.5] * 10, [True] * 10)
     assert found.error.value is None

@@ -142,7 +142,7 @@ def _constant_parts(card: CriterionCard, use: Use) -> list[str]:
         return [f"it gave the same score to all {count(n_answers, 'item')}"]
     if len([n for n in card.quality.counts.values() if n]) == 1 and use == "no":
         return [f"it gave the same answer to all {count(n_answers, 'item')}"]
-    answer = constant.answer if isinstance(constant.answer, str) else f"{constant.answer:g}"
+    answer = constant.answer if isinstance(constant.answer, str) else f"{round(constant.answer, 2):g}"
     low, high = constant.lead.low, constant.lead.high
     if use == "corrected":
         is_better = low is not None and low > 0
