@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_shared_server import HOST, Rater, certificate, free_port
+from test_shared_server import HOST, Patient, Rater, certificate, free_port
 
 from adjudge.store import open_store
 from adjudge.web.hub.hub import Hub
@@ -269,12 +269,6 @@ def test_a_kill_in_the_middle_of_a_push_loses_and_doubles_nothing(
         assert done.code == 0, done.err
     assert adjudge("doctor", "--store", shared).code == 0
     assert exported(shared, "large") == exported(run, "large")
-
-
-class Patient(Rater):
-    """Waits on a slow machine: what fails it is a connection that the server refuses or drops."""
-
-    patience = 600.0
 
 
 @pytest.mark.slow

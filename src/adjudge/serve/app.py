@@ -34,8 +34,6 @@ from .service import ServedCascade, Service, UnknownJudge
 from .tokens import Callers
 
 _LARGEST_BODY = 16 << 20
-_MOST_CONNECTIONS = 512
-"""Trainers ask hundreds of questions at once; a process may have 1,024 files open on most systems."""
 _LONGEST_STOP = 30
 """Seconds that requests under way have to end when the service is stopped."""
 
@@ -181,7 +179,7 @@ def serve_judges(
                 settings = uvicorn.Config(
                     app, log_level="error", access_log=False, lifespan="off", ws="none",
                     server_header=False, proxy_headers=False, timeout_graceful_shutdown=_LONGEST_STOP,
-                    http=bounded_protocol(_MOST_CONNECTIONS, tls=tls),
+                    http=bounded_protocol(tls=tls),
                     h11_max_incomplete_event_size=LARGEST_HEAD,
                 )  # fmt: skip
                 announce(Announced(reach.public, reach, bind, bound))

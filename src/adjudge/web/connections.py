@@ -7,7 +7,8 @@ from typing import Any
 
 from .security import HAS_SESSION
 
-_MOST_CONNECTIONS = 64
+_MOST_CONNECTIONS = 512
+"""A browser opens several, a trainer hundreds at once; on most systems a process has at most 1,024 files."""
 
 LARGEST_HEAD = 64 << 10
 """Bytes that may come before a request is complete up to its body; browsers send less than a tenth."""
