@@ -39,6 +39,7 @@ from .analysis.trust.words.first_screen import trust_screen
 from .data import frame_of
 from .engine import Progress, Watcher
 from .engine.request import Judges, Models, Protocols
+from .errors import DataError
 from .records import PART_KINDS, Item, Label, Result, Scale
 from .results.export import EXPORT_COLUMNS, export_row
 from .run_options.keywords import RunKeywords
@@ -204,6 +205,17 @@ def open_run(name: str = "last", store: str | Path | None = None) -> Run:
         return Run(row.name, path, row.status, progress, tuple(row.manifest.get("adjustments", ())))
 
 
+def _opened(source: Any, function: str) -> Any:
+    """A run or results; a name says what to write instead."""
+    if isinstance(source, str | Path):
+        name = str(source)
+        raise DataError(
+            f"adjudge.{function}({name!r}): this is a name. Open the run of this name first: "
+            f"adjudge.{function}(adjudge.open_run({name!r}))."
+        )
+    return source
+
+
 def trust(
     source: engine.Run | Iterable[Result],
     labels: Labels | None = None,
@@ -218,7 +230,9 @@ def trust(
     The scales of a run are known; for other results `scales` gives them by criterion. `versus` names a second
     run in the same store; `checked` is a file of replies that were checked by hand.
     """
-    card = trusting.trust(source, labels, scales=scales, versus=versus, checked=checked, **settings)
+    card = trusting.trust(
+        _opened(source, "trust"), labels, scales=scales, versus=versus, checked=checked, **settings
+    )
     return _as(Card, card)
 
 
@@ -237,7 +251,8 @@ def compare(
     The scales of a run are known; for other results `scales` gives them by criterion, and `names` gives them
     names. `labels` say whose side people take: a file, a list, or for runs the labels in their stores.
     """
-    comparison = comparing.compare(first, second, scales=scales, names=names, labels=labels, seed=seed)
+    runs = _opened(first, "compare"), _opened(second, "compare")
+    comparison = comparing.compare(*runs, scales=scales, names=names, labels=labels, seed=seed)
     return _as(Comparison, comparison)
 
 
@@ -254,7 +269,7 @@ def rank(
     the run and of the files in `outputs`. The scales of a run are known; for other results `scales` gives
     them by criterion.
     """
-    return _as(Ranking, ranks.rank(source, scales=scales, **settings))
+    return _as(Ranking, ranks.rank(_opened(source, "rank"), scales=scales, **settings))
 
 
 def run(

@@ -45,3 +45,26 @@ def test_few_items_are_those_of_a_file(rows: list[dict[str, Any]]) -> None:
 def test_what_is_no_json_is_a_problem_with_its_number() -> None:
     with pytest.raises(DataError, match="item 2"):
         few([{"response": "a"}, {"response": object()}])
+
+
+@pytest.mark.parametrize(
+    "read", [from_file, lambda rows: few_items(rows, {}, lambda _: (), outputs=lambda _: (), skip_bad=False)]
+)
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"x", "holds bytes"),
+        ([b"x"], "holds bytes"),
+        ({"a": {"b": bytearray(b"x")}}, "holds bytes"),
+        ({"x"}, "holds a set"),
+    ],
+)
+def test_bytes_and_sets_are_refused_and_not_judged_in_another_form(read: Any, value: Any, why: str) -> None:
+    with pytest.raises(DataError, match=f"item 2: field 'response' {why}"):
+        read([{"response": "good"}, {"response": value}])
+
+
+def test_problems_of_rows_in_python_name_no_file_of_ours() -> None:
+    with pytest.raises(DataError) as refused:
+        from_file([{"id": ""}])
+    assert str(refused.value).startswith("(given in Python): 1 problem")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import typer
 
@@ -103,15 +102,13 @@ def trust_command(
 ) -> None:
     """Show the judge card: agreement with people, and means corrected with human labels."""
     from ..analysis.about import check_about
+    from ..analysis.trust.settings import check_settings
     from ..analysis.trust.trust import with_checked
     from ..analysis.trust.words.card import trust_sections
     from ..analysis.trust.words.first_screen import trust_screen
 
-    if margin is not None and not 0 < margin < 1:
-        raise DataError(
-            f"--margin {margin:g}: give a difference in agreement between 0 and 1: --margin 0.05."
-        )
-    _check_trust_flags(run, scores, resample, plan, stop, versus, epsilon)
+    _check_trust_flags(run, scores, stop, versus)
+    check_settings(resample, plan, epsilon, margin, seed)
     check_about(about, cast("Resample", resample))
     files = _TrustFiles(labels, scores, parse_renames(renames), scale, label_scale, form)
     card = _card(
@@ -131,27 +128,17 @@ def trust_command(
 def _check_trust_flags(
     run: str | None,
     scores: Path | None,
-    resample: str,
-    plan: float | None,
     stop: str | None,
     versus: Sequence[str],
-    epsilon: float,
 ) -> None:
     """An error where the flags do not go together, before a file is opened."""
     from ..analysis.sampling.stop_rule import parse_stop_rule
-    from ..stats import Resample
 
     if run is not None and scores is not None:
         raise DataError(
             "Both a run and --scores are given. Use: adjudge trust RUN --labels FILE\n"
             "or, for scores from another tool: adjudge trust --scores FILE --labels FILE"
         )
-    if resample not in get_args(Resample):
-        raise DataError(f"--resample {resample}: choose inputs, systems or both.")
-    if plan is not None and not (math.isfinite(plan) and plan > 0):
-        raise DataError(f"--plan {plan:g}: give a width above 0, in scale points: --plan 0.5.")
-    if not 0 <= epsilon < 1:
-        raise DataError(f"--epsilon {epsilon:g}: give a share from 0 to below 1: --epsilon 0.2.")
     if versus and scores is not None:
         raise DataError(
             "--versus compares runs. Give a run instead of --scores; one file of scores may contain "

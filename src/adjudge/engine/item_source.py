@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..data import UNKNOWN_SYSTEM, ItemFile, Traces, local_file, plain, read_traces, rows_of_frame
-from ..data.table import LinesInMemory
+from ..data.table import IN_MEMORY, LinesInMemory, Table
 from ..errors import DataError
 from ..records import Item
 
@@ -81,7 +81,7 @@ def open_items(
     """The items of a file, of a list of `Item`s or mappings,
     of a polars or pandas frame, or of a file of traces.
     """
-    name = "(given in Python)"
+    name = IN_MEMORY
     read: Traces | None = None
     if traces is not None:
         if not isinstance(items, str | Path):
@@ -96,7 +96,9 @@ def open_items(
     folder = tempfile.mkdtemp(prefix="adjudge-")
     path = Path(folder) / "items.jsonl"
     unit = name if read is not None else ""
-    file = ItemFile(path, renames, check=check, outputs=outputs, traces=unit)
+    table = Table(path)
+    table.name = IN_MEMORY
+    file = ItemFile(table, renames, check=check, outputs=outputs, traces=unit)
     source = ItemSource(file, path, name, renames, limit)
     if read is not None:
         source.bad_traces, source.notes = read.bad, read.notes
@@ -132,11 +134,28 @@ def few_items(
 
 def _line(item: Item | Mapping[str, Any], number: int) -> bytes:
     try:
-        return msgspec.json.encode(_row(item) if isinstance(item, Item) else dict(item))
+        row = _row(item) if isinstance(item, Item) else dict(item)
+        for name, value in row.items():
+            if why := _not_a_text(value):
+                raise DataError(f"item {number}: field {name!r} {why}.")
+        return msgspec.json.encode(row)
     except (TypeError, UnicodeEncodeError, ValueError) as error:
         raise DataError(
             f"item {number} cannot be written as JSON: {error}. Give texts, numbers and lists."
         ) from error
+
+
+def _not_a_text(value: object) -> str:
+    """Why a value is not judged although JSON could hold it in another form; empty where it is."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "holds bytes, which would be judged as base64. Decode them: value.decode()"
+    if isinstance(value, set | frozenset):
+        return "holds a set, which has no order. Give a list"
+    if isinstance(value, Mapping):
+        return next((why for part in value.values() if (why := _not_a_text(part))), "")
+    if isinstance(value, list | tuple):
+        return next((why for part in value if (why := _not_a_text(part))), "")
+    return ""
 
 
 def _row(item: Item) -> dict[str, Any]:

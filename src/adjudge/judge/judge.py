@@ -433,8 +433,7 @@ def _for_python(error: AdjudgeError, asked: AskedItems) -> AdjudgeError:
 def _without_file(message: str, is_many: bool) -> str:
     """A message about items without the name of what they were read from, and with keywords for flags."""
     head, *lines = _FLAG.sub(r'map={"\1": "FIELD"}', message).splitlines()
-    is_file = "/adjudge-" in head and "items.jsonl" in head
-    if not is_file and not head.startswith(IN_MEMORY):
+    if not head.startswith(IN_MEMORY):
         return message
     lines = [line.strip() for line in lines if not any(advice in line for advice in _ADVICE_FOR_FILES)]
     lines = [line.replace(", or check that this is the right file", "") for line in lines]

@@ -42,6 +42,7 @@ from .quality import quality
 from .rater_severity import severities, severity_note
 from .recommendation import bias_tolerance, with_recommendation
 from .replacement import alternative_annotator_test, replacement_verdict
+from .settings import check_settings
 from .single_score import single_score
 from .stated_confidence import stated_confidence
 from .text_baseline import baseline_of
@@ -83,6 +84,7 @@ def judge_card(
     """
     rule = None if stop is None else parse_stop_rule(stop)
     labels = with_criterion(view, labels)
+    check_settings(resample, plan_width, epsilon, margin, seed)
     check_about(about, resample)
     if label_scale is not None:
         view, reviews = rescaled(view, label_scale), rescaled_reviews(reviews, view, label_scale)
