@@ -52,6 +52,8 @@ def test_a_second_init_and_a_missing_key_say_how_to_go_on(
         monkeypatch.delenv(name, raising=False)
     first = adjudge("init", data, "--yes")
     assert first.code == 0
+    assert len(first.out.splitlines()) <= 30
+    assert all(text in first.out for text in ("How far is it?", "Two miles.", "adjudge run data --dry-run"))
     assert "! OPENAI_API_KEY is not set: set it, or name another model in the file" in first.err
     again = adjudge("init", data, "--yes", "-m", "fake:text=Score: 4")
     assert again.code == 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -89,7 +90,7 @@ def init_command(
     text = run_file_text(plan)
     _write(config, text)
     print_text(text)
-    _show_first_prompt(config, plan)
+    _show_first_prompt(config, plan, [columns[name][0] for name in plan.columns.values() if columns[name]])
     if note := _missing_key(plan.model):
         typer.echo(f"\n! {note}", err=True)
     where = "" if config == Path("adjudge.toml") else f" --config {config}"
@@ -248,7 +249,36 @@ def _write(path: Path, text: str) -> None:
         raise DataError(f"{path} cannot be written: {error.strerror}. Choose another place.") from error
 
 
-def _show_first_prompt(config: Path, plan: FilePlan) -> None:
+_MOST_PROMPT_LINES = 12
+"""Of the first prompt; `adjudge run NAME --dry-run` shows all of it."""
+_LONGEST_LINE = 240
+
+
+def _in_short(text: str, values: Sequence[str]) -> list[str]:
+    """The lines of a prompt that show the item, each with its neighbours, and the last one; a longer prompt
+    has a gap in place of the others."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    firsts = {value.strip().partition("\n")[0] for value in values if value.strip()}
+    near = {
+        at + step
+        for at, line in enumerate(lines)
+        if any(first in line for first in firsts)
+        for step in (-1, 0, 1)
+    }
+    kept = sorted(near & set(range(len(lines))))[: _MOST_PROMPT_LINES - 2]
+    shown: list[str] = []
+    before = -1
+    for at in [*kept, len(lines) - 1]:
+        if at <= before:
+            continue
+        if at > before + 1:
+            shown.append("…")
+        shown.append(textwrap.shorten(lines[at], _LONGEST_LINE, placeholder=" …"))
+        before = at
+    return shown
+
+
+def _show_first_prompt(config: Path, plan: FilePlan, values: Sequence[str]) -> None:
     from ..engine import Request
     from ..engine.dry_run import dry_run
     from ..run_file.read import read_run_file
@@ -260,5 +290,8 @@ def _show_first_prompt(config: Path, plan: FilePlan) -> None:
         estimate = dry_run(Request(**file.keywords(plan.name, {"limit": 1})))
     except DataError as error:
         raise DataError(f"{config} was written, but the first item cannot be judged yet:\n{error}") from error
-    for message in estimate.first_messages:
-        print_text(f"--- {message.role} ---\n{message.shown}")
+    if not estimate.first_messages:
+        return
+    where = "" if config == Path("adjudge.toml") else f" --config {config}"
+    print_text(f"--- the first prompt, in short; all of it: adjudge run {plan.name} --dry-run{where} ---")
+    print_text("\n".join(_in_short(estimate.first_messages[-1].shown, values)))
