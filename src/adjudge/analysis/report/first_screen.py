@@ -82,7 +82,10 @@ class CriterionAnswer(Struct, frozen=True):
     statistic: str = "Spearman"
     agreement: Estimate | None = None
     people: Estimate | None = None
-    n_labelled: int = 0
+    n_compared: int = 0
+    """labelled items that the judge answered"""
+    n_unanswered: int = 0
+    """labelled items on which it failed"""
     best: str = ""
     """the best system; empty where none is known"""
     is_lead: bool = False
@@ -343,7 +346,8 @@ def _answer(
         statistic="equal choices" if kind == "choices" else "Spearman",
         agreement=judge if judge.value is not None else None,
         people=people,
-        n_labelled=card.n_labelled,
+        n_compared=card.n_labelled - card.n_failed,
+        n_unanswered=card.n_failed,
         best=best,
         is_lead=len(leaders) == 1 if leaders else line is not None and not line.tied,
         reviewed=_reviewed(line),

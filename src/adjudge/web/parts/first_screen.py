@@ -268,12 +268,10 @@ def _agreement(about: CriterionAnswer) -> str:
     if about.people is not None and about.people.value is not None:
         value = share(about.people.value) if about.kind == "choices" else number(about.people.value)
         beside = f", people with each other {value}"
-    # The same number as on the map: labelled items that the judge answered.
-    n_failed = about.n_labelled - about.agreement.n if about.agreement is not None else 0
-    failed = f", {n_failed:,} more without an answer of the judge" if n_failed > 0 else ""
+    failed = f", {about.n_unanswered:,} more without an answer of the judge" if about.n_unanswered else ""
     return (
         f"Agreement with people {write(about.agreement)} ({about.statistic}){beside}; "
-        f"{count(about.n_labelled - max(0, n_failed), 'labelled item')}{failed}"
+        f"{count(about.n_compared, 'labelled item')}{failed}"
         f"{about.reviewed and f' ({about.reviewed})'}."
     )
 
