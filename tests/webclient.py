@@ -39,8 +39,10 @@ def ask(
     url: str,
     headers: Mapping[str, str] | list[tuple[str, str]],
     body: bytes | list[bytes] = b"",
+    *,
+    is_cut: bool = False,
 ) -> Answer:
-    """One request with exactly these headers; `body` may come in pieces."""
+    """One request with exactly these headers; `body` may come in pieces, and the last one may be missing."""
     parts = urlsplit(url)
     pairs = headers if isinstance(headers, list) else list(headers.items())
     pieces = [body] if isinstance(body, bytes) else list(body)
@@ -60,7 +62,7 @@ def ask(
     }
     sent: list[dict[str, Any]] = []
     waiting = [
-        {"type": "http.request", "body": piece, "more_body": index < len(pieces) - 1}
+        {"type": "http.request", "body": piece, "more_body": is_cut or index < len(pieces) - 1}
         for index, piece in enumerate(pieces)
     ]
 

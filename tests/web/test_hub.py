@@ -152,6 +152,26 @@ def test_a_push_is_bounded_and_checked_as_a_strangers_store(tmp_path: Path) -> N
     assert not list(tmp_path.glob(".adjudge-*"))
 
 
+def test_a_push_that_is_cut_off_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    app, token = a_hub(tmp_path)
+    content = judged(tmp_path / "other", "other", 3).read_bytes()
+    headers = {"host": "hub.example", "authorization": f"Bearer {token}", "content-length": str(len(content))}
+    for pieces in ([b""], [content[:5000]], [content[:5000], content[5000:9000]]):
+        answer = ask(app, "POST", "/hub/runs", headers, pieces, is_cut=True)
+        assert answer.status == 400
+        assert "connection ended" in answer.text
+    assert [row["run"] for row in adjudge("runs", "--store", tmp_path / "s.db", "--json").json] == ["main"]
+    assert not list(tmp_path.glob(".adjudge-*"))
+
+
+def test_a_refusal_names_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app, token = a_hub(Path())
+    status, said = push(app, b"no database at all", token)
+    assert status == 422
+    assert ".adjudge-" not in said
+
+
 def test_two_runs_of_one_name_are_both_kept(tmp_path: Path) -> None:
     app, token = a_hub(tmp_path)
     other = judged(tmp_path / "other", "main", 2)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -106,7 +106,7 @@ class Hub:
                 way = "replace" if request.query_params.get("replace") == "1" else "in"
                 code, out, err = await _carried_out(way, self._store, path)
         if code != 0:
-            return _refusal(422, _without(err, folder))
+            return _refusal(422, _without(err, path))
         return Response(out, media_type="application/json")
 
     async def _received(self, request: Request, path: Path) -> Response | None:
@@ -122,6 +122,8 @@ class Hub:
                     piece = await asyncio.wait_for(anext(stream, b""), _STALL_SECONDS)
                 except TimeoutError:
                     return _refusal(408, "The push stopped arriving. Give the command again.")
+                except ClientDisconnect:
+                    return _refusal(400, "The connection ended before the push did.")
                 if not piece:
                     return None
                 size += len(piece)
@@ -135,7 +137,7 @@ class Hub:
         code, _, err = await _carried_out("out", self._store, path, name)
         if code != 0:
             folder.cleanup()
-            return _refusal(404, _without(err, folder.name))
+            return _refusal(404, _without(err, path))
 
         async def pieces() -> AsyncIterator[bytes]:
             with folder, path.open("rb") as file:
@@ -159,8 +161,9 @@ async def _carried_out(way: str, *arguments: str | Path) -> tuple[int, bytes, st
     return job.returncode or 0, out, err.decode("utf-8", "replace").strip()
 
 
-def _without(text: str, folder: str) -> str:
-    """A message without the names of the machine's files."""
+def _without(text: str, path: Path) -> str:
+    """A message without the folder of a temporary file, on which nobody but this machine can act."""
+    folder = str(path.parent)
     return text.replace(f"{folder}/", "").replace(folder, "")[:2000]
 
 
