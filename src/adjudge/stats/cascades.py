@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from .arrays import label_codes
 from .betting import betting_bound, betting_p, most_disagreements
 from .binomial import fewest_items, lower_bound, upper_bound, upper_tail
 from .cascade_labels import LabelsNeeded, cascade_labels_needed
@@ -118,13 +117,15 @@ def fit_cascade(
 
 
 def _shared(groups: Sequence[Hashable] | None, labelled: Flags) -> Codes | None:
-    """The groups of the labelled items as numbers; none where each item is alone in its group."""
+    """The groups of the labelled items as numbers, by their names, so that the order of the items changes no
+    bet; none where each item is alone in its group."""
+    import numpy as np
+
     if groups is None or not labelled.any():
         return None
-    codes, n_groups = label_codes(
-        [group for group, is_labelled in zip(groups, labelled, strict=True) if is_labelled]
-    )
-    return codes if n_groups < len(codes) else None
+    known = [group for group, is_labelled in zip(groups, labelled, strict=True) if is_labelled]
+    places = {group: place for place, group in enumerate(sorted(set(known), key=repr))}
+    return np.array([places[group] for group in known]) if len(places) < len(known) else None
 
 
 def _more_items(codes: Codes | None, target: float, risk: float) -> int:
