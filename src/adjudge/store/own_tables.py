@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import StoreError
@@ -44,6 +45,10 @@ def check_tables(found: Tables, written: Tables, path: Path) -> None:
             raise damage_error(path, f"the {kind} {name} is not as Adjudge writes it")
 
 
+@lru_cache(maxsize=256)
 def _plain(statement: str) -> str:
-    """A statement without comments and line breaks, which versions of Adjudge may write differently."""
+    """A statement without comments and line breaks, which versions of Adjudge may write differently.
+
+    Kept, because a server opens its store for each page.
+    """
     return "".join(_COMMENT.sub("", statement).split())
