@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"|.",
     re.DOTALL,
 )
-"""Texts, comments, parts of keys, spaces, other signs. A dot is a token of its own."""
+"""Texts, comments, parts of keys, spaces, other signs. A dot is a separate token."""
 
 _OF_KEYS = re.compile(r"[A-Za-z0-9_\-\"' \t]")
 """How a token begins that may stand in a dotted key."""

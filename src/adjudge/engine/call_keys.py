@@ -49,7 +49,7 @@ def with_key(call: Call, model: Model, params: Parameters) -> Call:
 def with_more_room(call: Call) -> Call:
     """The call that asks once more, with a larger token limit, what a stored reply did not finish answering.
 
-    It has a key of its own, so that the shorter reply stays with the runs that have it.
+    It has another key, so that the shorter reply stays with the runs that have it.
     """
     key = hashlib.blake2b(f"{call.key} more room".encode(), digest_size=20).hexdigest()
     return msgspec.structs.replace(call, key=key)

@@ -162,7 +162,7 @@ async def _carried_out(way: str, *arguments: str | Path) -> tuple[int, bytes, st
 
 
 def _without(text: str, path: Path) -> str:
-    """A message without the folder of a temporary file, on which nobody but this machine can act."""
+    """A message without the folder of a temporary file, which means nothing on another machine."""
     folder = str(path.parent)
     return text.replace(f"{folder}/", "").replace(folder, "")[:2000]
 
