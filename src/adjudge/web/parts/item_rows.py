@@ -145,8 +145,8 @@ def _named(row: IndexedRow, choice: str) -> str:
 
 
 def gap_bar(gap: float, scale: Scale | None) -> Markup | None:
-    """Judge − people on the width of the scale: to the right where the judge is higher. The number stands
-    beside it."""
+    """Judge − people on the width of the scale: to the right where the judge is higher, next to
+    the number."""
     if scale is None or scale.limits is None:
         return None
     low, high = scale.limits
