@@ -52,6 +52,12 @@ _TAG = re.compile(
     r"<(score|rating|grade|result|verdict|judge?ment|answer|final_score|final_answer|final_verdict|decision|choice|label)>",
     re.IGNORECASE,
 )
+_TAG_OF_SCORE = re.compile(
+    r"<([A-Za-z_]\w{0,30})>[ \t]*(?:(?:the|your|an?)[ ])?(?:(?:final|overall|numeric(?:al)?|integer)[ ])?"
+    r"(?:score|rating|grade|verdict)[ \t]*</\1>",
+    re.IGNORECASE,
+)
+"""A tag of any name that says what belongs into it: "<S2>your Score</S2>"."""
 _BRACKETS = re.compile(r"\[\[ ?(rating|score|[A-C]|[0-9]{1,2}|[AB][<>=]{1,2}[AB]|[A-Za-z_ ]{2,20}) ?\]\]")
 _FIRST_LINE = re.compile(
     r"first line[^.\n]{0,60}\b(?:only|alone|single|just|score|number)|\bon (?:the|its own) first line\b"
@@ -183,6 +189,8 @@ def _marker(text: str) -> AskedForm | None:
 
 
 def _tag(text: str) -> AskedForm | None:
+    if (said := _TAG_OF_SCORE.search(text)) is not None:
+        return AskedForm("tag", f"the prompt shows {said[0]}", said.start(), {"tag": said[1]})
     for match in _TAG.finditer(text):
         end = text.find(f"</{match[1]}", match.end())
         # A tag around an input shows material; so does one with a document in it.
