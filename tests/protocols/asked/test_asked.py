@@ -28,7 +28,7 @@ from adjudge.protocols.asked.verdicts import good_end, verdicts_behind, verdicts
             {"score": "score"},
         ),
         (
-            f"Rate {INPUT}.\n- Score: a whole number.\nAnswer as <T0>your thoughts</T0>, <T1>your Score</T1>.",
+            f"Rate {INPUT}.\n- Score: a number.\nAnswer as <T0>your thoughts</T0>, <T1>your Score</T1>.",
             "tag",
             {"tag": "T1"},
         ),

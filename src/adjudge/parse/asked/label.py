@@ -58,7 +58,7 @@ def _heading_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 _QUALIFIED = lazily(
     r"(?:(?:my|the|so|thus|therefore|hence|final|overall|revised|corrected|updated|adjusted|new|최종|종합|수정(?:된)?|"
-    r"最终|最終|综合|综上|总|本次|(?:更正|修正|调整|修改)(?:后|过)?的?|重新|新)[\s,:]{0,2}){1,3}$"
+    r"最终|最終|综合|综上|总|本次|(?:更正|修正|调整|修改)过?的?|[一-鿿]{1,4}[后後]的?|重新|新)[\s,:]{0,2}){1,3}$"
 )
 """Words before a label that leads its line all the same: "My final score:"."""
 

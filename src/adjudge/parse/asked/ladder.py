@@ -55,6 +55,11 @@ def read_scored(answer: Answer, text: str, scale: Scale) -> Reading:
     is_placed = answer.reader in _MARKED or answer.reader == "first_line"
     if reading.status == "ok" and is_placed and is_corrected(text[:_LONGEST], scale, reading):
         return Reading(status="conflicting", span=reading.span)
+    named = scale.names.get(reading.value) if isinstance(reading.value, float | int) else None
+    if named is not None and is_placed:
+        names = option_names(tuple(scale.names.values()))
+        if is_option_corrected(text[:_LONGEST], names, structs.replace(reading, value=named)):
+            return Reading(status="conflicting", span=reading.span)
     return reading
 
 

@@ -52,7 +52,7 @@ ANSWER_WORDS = tuple(
 
 _FINAL = lazily(
     r"\b(?:final|overall|total|my|average|mean|aggregate|combined|conclusion|verdict|revised|corrected|"
-    r"adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|更正|修正|调整后|修改后|重新|최종|종합|전체|총|수정|정정"
+    r"adjusted|updated)\b|最终|最終|总|總|综合|綜合|整体|更正|修正|[后後]的?\s?$|重新|최종|종합|전체|총|수정|정정"
 )
 _NOT_AN_ANSWER = lazily(
     r"\b(?:max(?:imum)?|min(?:imum)?|perfect|possible|highest|lowest|passing|confidence|certainty|"

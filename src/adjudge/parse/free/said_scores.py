@@ -148,6 +148,8 @@ _ATTRIBUTED = lazily(
     r"annotators?|customers?|systems?|models?)\s(?:\w{1,12}\s){0,2}?"
     r"(?:ask|request|demand|want|claim|insist|propos|instruct|urg|expect|sa(?:ys|id)\b|suggest(?:s|ed)\b|"
     r"argu|stat(?:es|ed)\b|think|believ|tell|told)"
+    r"|\b(?:users?|customers?|authors?|students?|readers?|reviewers?|raters?|annotators?|someone|people|he|she|they)"
+    r"\s(?:\w{1,12}\s)?(?:rat(?:es|ed)|gave|gives|scores|scored|awards|awarded)\b"
     r"|\b(?:previous|prior|earlier|other|another|human|second|former)\s(?:judge|rater|reviewer|evaluator|"
     r"grader|annotator|person|model)s?\b"
     r"|\b(?:asked|told|instructed|urged|ordered|requested|tempted)\s(?:me\s|us\s|you\s|"
