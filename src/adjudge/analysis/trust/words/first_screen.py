@@ -303,14 +303,18 @@ def card_warnings(card: Card, *, has_failures: bool = True, has_steps: bool = Tr
             # Without any label, the verdict says so.
             *(about.notes if about.n_labelled else ()),
         ):
-            # Warnings that begin alike differ in their numbers alone.
-            grouped.setdefault(" ".join(text.split()[:3]), {})[titles[name]] = in_brief(text)
+            # Warnings that begin alike differ in their numbers alone, wherever these stand.
+            words = [word for word in text.split() if not any(map(str.isdigit, word))]
+            grouped.setdefault(" ".join(words[:3]), {})[titles[name]] = in_brief(text)
     look = f"Next: adjudge view{run}" if run else "Next: --full"
     of_criteria = []
     for texts in grouped.values():
-        text = next(iter(texts.values()))
+        (first, text), *others = texts.items()
+        # Numbers of the first belong to it alone.
+        is_shared = all(other == text for _, other in others)
+        where = _where(texts, card) if is_shared else f" ({first}; {len(others)} more like it)"
         step = look if "fails" in text else "Next: --full"
-        warning = f"{text.rstrip('.')}{_where(texts, card)}."
+        warning = f"{text.rstrip('.')}{where}."
         of_criteria.append(f"{warning} {step}" if has_steps else warning)
     return [*map(in_brief, card.notes), *of_criteria]
 
