@@ -81,7 +81,7 @@ def test_runs_alone_and_together_are_compared_by_criterion(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("-p", "prometheus/direct", "--rubric", str(EXAMPLES / "tact.toml")), "a prompt of its own"),
+        (("-p", "prometheus/direct", "--rubric", str(EXAMPLES / "tact.toml")), "has its own prompt"),
         (("-p", "geval/together"), "--criterion NAME=TEXT"),
         (("--criterion", "a.b=Kind?", "--criterion", "c=Brief?"), "has a dot"),
     ],
