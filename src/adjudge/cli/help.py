@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..run_options.options import declared_options
+
 COMMANDS: dict[str, dict[str, str]] = {
     "Start": {
         "demo": "See five screens without a key.",
@@ -55,24 +57,14 @@ COMMANDS: dict[str, dict[str, str]] = {
 
 
 _SUBJECTS: dict[str, tuple[str, ...]] = {
-    "What is judged": (
-        "items", "protocols", "models", "rubric", "criterion", "together", "examples", "steps", "step", "map",
-        "traces", "transcript_tokens", "limit", "skip_bad", "empty", "order",
-    ),
+    "What is judged": ("items", "protocols", "models"),
     "The audit": ("scores", "probes", "n", "response", "margin", "scale", "labels"),
-    "The judge's answer": (
-        "samples", "estimator", "reask", "no_reask", "temperature", "max_tokens", "more_room",
-        "reasoning_effort", "thinking_tokens", "seed", "map_scores", "cascade", "check",
-    ),
-    "Cost, speed and limits": (
-        "budget", "price", "key_env", "concurrency", "timeout", "rpm", "tpm", "patience", "batch", "wait",
-        "shard", "ray", "replicas",
-    ),
-}  # fmt: skip
-"""The subjects of the many options of `run` and `audit`; what stands in none is about the command itself."""
-
-
-_OTHERS = "The run and its output"
+    "The judge's answer": ("no_reask", "cascade", "check"),
+    "Cost, speed and limits": (),
+    "The run and its output": (),
+}
+"""The subjects of the help, with the parameters of `run` and `audit` that are no option of a run: an option
+declares its subject."""
 
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -120,7 +112,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 def heading_of(parameter: str) -> str:
     """The subject of an option of `run` or `audit`, by the name of its parameter."""
-    return next((subject for subject, names in _SUBJECTS.items() if parameter in names), _OTHERS)
+    options = declared_options()
+    if parameter in options:
+        return options[parameter].option.subject
+    others = "The run and its output"
+    return next((subject for subject, names in _SUBJECTS.items() if parameter in names), others)
 
 
 MOST_IN_ONE_LIST = 25
@@ -132,12 +128,10 @@ def by_heading(records: Iterable[tuple[str, tuple[str, str]]]) -> Mapping[str, l
     lines = list(records)
     if len(lines) <= MOST_IN_ONE_LIST:
         return {"Options": [record for _, record in lines]}
-    found: dict[str, list[tuple[str, str]]] = {}
-    for heading in (*_SUBJECTS, _OTHERS):
-        under = [record for name, record in lines if heading_of(name) == heading]
-        if under:
-            found[heading] = under
-    return found
+    by_subject: dict[str, list[tuple[str, str]]] = {subject: [] for subject in _SUBJECTS}
+    for name, record in lines:
+        by_subject[heading_of(name)].append(record)
+    return {subject: records for subject, records in by_subject.items() if records}
 
 
 def examples_of(path: str) -> tuple[str, ...]:
