@@ -262,14 +262,18 @@ def test_a_judge_without_confidence_decides_nothing() -> None:
 
 
 def test_shared_groups_make_the_bound_lower() -> None:
-    answers = judges(np.random.default_rng(4), 1000, 600)
-    alone = fit_cascade(answers, 0.85, 0.1, list(range(1000)))
-    shared = fit_cascade(answers, 0.85, 0.1, [k // 3 for k in range(1000)])
-    assert alone.n_groups is None
-    assert shared.n_groups == 200
-    assert shared.agreement is not None
-    n = sum(stage.n_labelled for stage in shared.stages)
-    assert shared.agreement[1] < lower_bound(round(n * shared.agreement[0]), n, 0.1)
+    """On average: a bound by betting depends on the order of the groups, the exact one does not."""
+    lower = []
+    for seed in range(8):
+        answers = judges(np.random.default_rng(seed), 1000, 600)
+        assert fit_cascade(answers, 0.85, 0.1, list(range(1000))).n_groups is None
+        shared = fit_cascade(answers, 0.85, 0.1, [k // 3 for k in range(1000)])
+        assert shared.n_groups == 200
+        if shared.agreement is not None:
+            n = sum(stage.n_labelled for stage in shared.stages)
+            lower.append(lower_bound(round(n * shared.agreement[0]), n, 0.1) - shared.agreement[1])
+    assert len(lower) > 4
+    assert float(np.mean(lower)) > 0
 
 
 @pytest.mark.slow

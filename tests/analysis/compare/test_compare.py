@@ -446,7 +446,7 @@ def test_degenerate_runs_give_reasons_in_place_of_numbers(
 
 
 def test_a_text_in_place_of_a_run_is_a_mistake_with_a_way_out() -> None:
-    with pytest.raises(DataError, match="adjudge compare old RUN_B"):
+    with pytest.raises(DataError, match=r"this is a name\. .*adjudge\.open_run\('old'\)"):
         adjudge.compare("old", "new")  # type: ignore[arg-type]
 
 
