@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from adjudge import read_choice, read_option, read_score
+from adjudge import read_choice, read_json, read_option, read_score
+from adjudge.errors import DataError
 from adjudge.records import Reading
 from clock import LINEAR, growth
 
@@ -74,3 +75,22 @@ def test_corrections_without_end_take_time_in_proportion_to_their_number(piece: 
         read_choice(text, ("Output (a)", "Output (b)"))
 
     assert growth(read_all, piece, 300_000) < LINEAR
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ((5, 1), "low must be below high"),
+        ((1, 1), "low must be below high"),
+        ((float("nan"), 5), "low must be below high"),
+        ((1, 5, 0), "is not above 0"),
+        ((1, 5, -1), "is not above 0"),
+        ((1, 5, float("nan")), "is not above 0"),
+    ],
+)
+def test_a_scale_on_which_no_score_can_be_is_a_mistake(ends: tuple[float, ...], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_score("Score: 4", *ends)
+    if len(ends) == 2:
+        with pytest.raises(DataError, match=message):
+            read_json('{"clarity": 4}', ["clarity"], *ends)

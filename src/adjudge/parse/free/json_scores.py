@@ -10,6 +10,7 @@ from ..asked.ladder import read_labelled, unread
 from ..json_documents import JsonDocument, Path, find_documents
 from ..json_values import FoundValue, flat, number_of
 from ..text.own_voice import masked, thoughts, window
+from .score import checked_scale
 
 _SCORE_KEYS = ("score", "rating", "value", "grade", "points", "mark", "分数", "评分", "得分", "점수")
 _CHOICE_KEYS = (
@@ -78,7 +79,7 @@ def read_json(
     judge_text = masked(text, thoughts(text)) if "<" in text else text
     documents = [document for document in find_documents(judge_text) if document.value]
     is_bare = len(documents) == 1 and documents[0].span == window(text) and text.strip().startswith("{")
-    scale = None if low is None or high is None else Scale(low, high, high)
+    scale = None if low is None or high is None else checked_scale(low, high)
     readings = {}
     for criterion in criteria:
         candidates = [

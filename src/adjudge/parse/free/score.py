@@ -9,12 +9,14 @@ that corrects itself behind the value that was read has the last word.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from msgspec import structs
 
+from ...errors import DataError
 from ...lazy_patterns import lazily
 from ...records import How, Reading, Scale, Status
 from ..numbers.not_scores import (
@@ -130,8 +132,17 @@ def read_score(
     `step` is the distance between the levels, none where any value between counts. `names` are words that
     stand for levels ({0: "fail", 1: "pass"}) and are read where a number would be.
     """
-    scale = Scale(low=low, high=high, best="unknown", step=step)
+    scale = checked_scale(low, high, step)
     return read_visible(text, lambda reply: _read(reply, scale, names))
+
+
+def checked_scale(low: float, high: float, step: float | None = None) -> Scale:
+    """The scale that a caller gives by numbers; `DataError` where no score can be on it."""
+    if not low < high:
+        raise DataError(f"The scale from {low:g} to {high:g} is empty: low must be below high.")
+    if step is not None and not 0 < step < math.inf:
+        raise DataError(f"The step {step:g} is not above 0. Leave it out where any value between counts.")
+    return Scale(low=low, high=high, best="unknown", step=step)
 
 
 def _read(text: str, scale: Scale, names: Mapping[float, str] | None) -> Reading:
