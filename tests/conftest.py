@@ -27,7 +27,12 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
 
 # What the viewer keeps between two starts, and what a user has confirmed of run files, must not come from an
 # earlier run of the tests, nor stay behind.
+# The weights of the embedded judge are the user's: without them its tests would be skipped on every machine.
 _CACHE = tempfile.TemporaryDirectory(prefix="adjudge-tests-")
+_WEIGHTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adjudge" / "models"
+if _WEIGHTS.is_dir():
+    (Path(_CACHE.name) / "adjudge").mkdir()
+    (Path(_CACHE.name) / "adjudge" / "models").symlink_to(_WEIGHTS.resolve())
 os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = _CACHE.name
 
 # `main` rebuilds its parser at each call, which takes longer than most commands; here it is built once.

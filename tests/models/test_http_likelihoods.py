@@ -218,6 +218,19 @@ def test_a_run_by_likelihood_over_http_scores_the_items(tmp_path: Path) -> None:
         assert good > bad
 
 
+def test_an_empty_response_among_others_is_a_failure_and_stops_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"id": name, "source_text": SOURCE, "generated_response": text}
+        for name, text in (("full", SOURCE), ("empty", ""), ("short", "Purple nine."))
+    ]
+    with FakeServer(echoing) as server:
+        done = adjudge.run(rows, "gptscore/fluency", f"{server.url}/v1#reader", store=tmp_path / "a.db")
+    results = {result.item: result for result in done.results()}
+    assert [name for name, result in results.items() if result.value is not None] == ["full", "short"]
+    assert results["empty"].status != "ok"
+    assert results["empty"].flags == ("empty_response",)
+
+
 def test_a_server_that_is_not_there_is_reported_as_such() -> None:
     with FakeServer(echoing) as server:
         address = server.url

@@ -29,11 +29,17 @@ def call_for(
     Samples and judges share `prompts`: with five samples of an item, its calls take 0.73 of the CPU time.
     """
     protocol = planned.protocol
+    # The same for all items: a slot of a run holds calls of one kind.
+    kind: Literal["generate", "likelihood"] = (
+        "likelihood" if protocol.answer.reader == "likelihood" else "generate"
+    )
     is_unanswered = protocol.is_unanswered(item.fields)
     ruled = "" if is_unanswered else answer_by_rule(protocol, item)
     if ruled is not None:
         call = Call("", item.id, protocol.ref, tuple(protocol.criteria), planned.model.name, ())
-        call = msgspec.structs.replace(call, order=planned.order, sample=planned.sample, target=ruled)
+        call = msgspec.structs.replace(
+            call, order=planned.order, sample=planned.sample, kind=kind, target=ruled
+        )
         return with_key(call, planned.model, planned.params), (EMPTY_RESPONSE if is_unanswered else BY_RULE,)
     prompts = {} if prompts is None else prompts
     asks = planned.model.asks_questions
@@ -41,9 +47,6 @@ def call_for(
     if rendered is None:
         rendered = (render_questions if asks else render)(protocol, item, planned.order, absent)
         prompts[id(protocol), planned.order, asks] = rendered
-    kind: Literal["generate", "likelihood"] = (
-        "likelihood" if protocol.answer.reader == "likelihood" else "generate"
-    )
     call = Call(
         key="",
         item=item.id,
