@@ -81,7 +81,7 @@ def test_the_first_job_makes_the_baseline_and_the_next_are_compared_with_it(tmp_
     assert judge_and_gate(tmp_path)["outcome"] == "fail"
     comment = (tmp_path / "adjudge-comment.md").read_text(encoding="utf-8")
     assert comment.startswith("<!-- adjudge: answers -->\n")
-    assert "max-drop" in comment
+    assert "Change of desk on polite" in comment
     # The job is repeated: the same run, no second one, the same answer.
     assert judge_and_gate(tmp_path)["outcome"] == "fail"
     assert runs(tmp_path) == {"main", "next"}
