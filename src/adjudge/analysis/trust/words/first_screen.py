@@ -172,8 +172,8 @@ def titles_of(cards: Mapping[str, CriterionCard]) -> dict[str, str]:
 def leaders_sentence(card: CriterionCard) -> str:
     """Which system leads after correction, and whether it is that of the judge."""
     leaders = corrected_leaders(card)
-    if not leaders:
-        return ""
+    if not leaders or card.n_labelled == card.n_failed:
+        return ""  # without an answer of the judge nothing is corrected: the means are those of the labels
     best, n = leaders[0], card.corrected[leaders[0]].n
     direction = 1 if card.scale is None or card.kind == "choices" else card.scale.direction
     by_judge = max(

@@ -189,6 +189,9 @@ def next_step(card: CriterionCard, use: Use, run: str, n_enough: int) -> str:
     if use == "no":
         step = "Read the items where judge and people differ most, then change the prompt or the judge"
         return f"{step}: adjudge view {run}" if run else f"{step}."
+    if card.n_labelled and card.n_labelled == card.n_failed:
+        step = "Read why it failed, then change the prompt or the judge"
+        return f"{step}: adjudge runs show {run} --failed" if run else f"{step}."
     n_units = card.constant.n_units if card.constant is not None else card.n_labelled
     n_more = max(20, n_enough - n_units)
     where = " of other groups" if n_units < _n_compared(card) else ""
