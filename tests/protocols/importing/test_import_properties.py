@@ -133,28 +133,32 @@ def replaced(text: str, values: dict[str, str]) -> str:
     return pattern.sub(lambda match: forms[match[0]], text)
 
 
-@settings(max_examples=tries(200))
-@given(templates())
-def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_place(
-    drawn: tuple[str, dict[str, str]],
-) -> None:
-    text, values = drawn
+def sent(document: str, name: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """What a judge is sent of the one prompt of a document, and the values as it is shown them."""
     with tempfile.TemporaryDirectory() as folder:
-        (path,) = imported(f"# Judge\n\n~~~~text\n{text}\n~~~~\n".encode(), "a.md", folder).folders
+        (path,) = imported(document.encode(), name, folder).folders
         protocol = load_protocol(path)
         # Fields of a pair have names of their own.
         fields: dict[str, FieldValue] = {
             protocol.alias.get(name, name): value for name, value in values.items()
         }
         (message,) = render(protocol, Item(id="1", fields=fields)).messages
-        # A judged text that is empty is shown as such.
-        shown = {
-            name: EMPTY
-            if is_empty(value) and protocol.alias.get(name, name) in protocol.judged_inputs
-            else value
-            for name, value in values.items()
-        }
-    assert message.content == replaced(text, shown)
+    # A judged text that is empty is shown as such.
+    shown = {
+        name: EMPTY if is_empty(value) and protocol.alias.get(name, name) in protocol.judged_inputs else value
+        for name, value in values.items()
+    }
+    return str(message.content), shown
+
+
+@settings(max_examples=tries(200))
+@given(templates())
+def test_a_prompt_in_a_fence_is_sent_as_the_document_says_with_its_values_in_place(
+    drawn: tuple[str, dict[str, str]],
+) -> None:
+    text, values = drawn
+    content, shown = sent(f"# Judge\n\n~~~~text\n{text}\n~~~~\n", "a.md", values)
+    assert content == replaced(text, shown)
 
 
 @settings(max_examples=tries(200))
@@ -163,21 +167,8 @@ def test_a_python_string_is_sent_as_its_value_says_with_its_values_in_place(
     drawn: tuple[str, dict[str, str]],
 ) -> None:
     text, values = drawn
-    with tempfile.TemporaryDirectory() as folder:
-        (path,) = imported(f"import x\nJUDGE = {text!a}\n".encode(), "a.py", folder).folders
-        protocol = load_protocol(path)
-        fields: dict[str, FieldValue] = {
-            protocol.alias.get(name, name): value for name, value in values.items()
-        }
-        (message,) = render(protocol, Item(id="1", fields=fields)).messages
-        # A judged text that is empty is shown as such.
-        shown = {
-            name: EMPTY
-            if is_empty(value) and protocol.alias.get(name, name) in protocol.judged_inputs
-            else value
-            for name, value in values.items()
-        }
-    assert message.content == replaced(text, shown)
+    content, shown = sent(f"import x\nJUDGE = {text!a}\n", "a.py", values)
+    assert content == replaced(text, shown)
 
 
 @given(st.text(alphabet="{}ab x*\n", max_size=40))
